@@ -53,8 +53,8 @@ spec:
     owned: [{name: foos.e2e.example.com, version: v1, kind: Foo}]
 `
 
-// TestAnnotationsHoldAnUpdate verifies that annotations hold an update on a cluster with a garbage collector.
-func TestAnnotationsHoldAnUpdate(t *testing.T) {
+// TestUpdateHeldByAnnotations verifies that annotations hold an update on a cluster with a garbage collector.
+func TestUpdateHeldByAnnotations(t *testing.T) {
 	var namespace string
 	probe := func() *v1alpha1.Probe {
 		return &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo-operator.v1.0.0"}}
@@ -93,11 +93,11 @@ func TestAnnotationsHoldAnUpdate(t *testing.T) {
 				"---"+replaceNamespace(operator, namespace))
 			return ctx
 		}).
-		Assess("a Probe appears, and nothing holds the update", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		Assess("the Probe is created and holds no update", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 			upgradeable(t, metav1.ConditionTrue)
 			return ctx
 		}).
-		Assess("a Foo that migrates holds it", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		Assess("a Foo that migrates holds the update", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 			foo.SetNamespace(namespace)
 			foo.SetName("foo-example")
 			cluster.Create(t, foo)
@@ -105,12 +105,12 @@ func TestAnnotationsHoldAnUpdate(t *testing.T) {
 			upgradeable(t, metav1.ConditionFalse)
 			return ctx
 		}).
-		Assess("and lets it go when it is done", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		Assess("a Foo that has migrated releases the update", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 			say(ctx, t, "False")
 			upgradeable(t, metav1.ConditionTrue)
 			return ctx
 		}).
-		Assess("the Probe goes with its ClusterServiceVersion, and the Foo stays", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		Assess("the Probe is deleted with its CSV, and the Foo is kept", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 			csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: probe().ObjectMeta}
 			if err := cluster.Client.Delete(ctx, csv); err != nil {
 				t.Fatal(err)

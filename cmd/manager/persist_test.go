@@ -21,13 +21,13 @@ func TestNextPause(t *testing.T) {
 		want   time.Duration
 	}{
 		"First":    {"The first pause is short.", "", time.Second, firstPause},
-		"Second":   {"Each is twice the one before.", "1", time.Second, 2 * time.Second},
-		"Longest":  {"Up to a limit.", "60", time.Second, longestPause},
-		"Settled":  {"What ran for a while begins anew.", "60", time.Hour, firstPause},
-		"Mistyped": {"The environment may contain anything.", "-x", time.Second, firstPause},
-		"Negative": {"Even this.", "-5", time.Second, firstPause},
-		"Huge":     {"And this.", "1e300", time.Second, longestPause},
-		"NaN":      {"And this.", "NaN", time.Second, firstPause},
+		"Second":   {"Each pause is twice as long as the one before.", "1", time.Second, 2 * time.Second},
+		"Longest":  {"The pause is limited.", "60", time.Second, longestPause},
+		"Settled":  {"The pause is reset after the manager ran for a while.", "60", time.Hour, firstPause},
+		"Mistyped": {"A value that is not a number is ignored.", "-x", time.Second, firstPause},
+		"Negative": {"A negative value is ignored.", "-5", time.Second, firstPause},
+		"Huge":     {"A huge value is limited.", "1e300", time.Second, longestPause},
+		"NaN":      {"NaN is ignored.", "NaN", time.Second, firstPause},
 	} {
 		if got := nextPause(tc.last, tc.ran); got != tc.want {
 			t.Errorf("%s: %s, want %s. %s", name, got, tc.want, tc.reason)
@@ -41,14 +41,14 @@ func TestOfAPIServer(t *testing.T) {
 		err    error
 		want   bool
 	}{
-		"Unreachable": {"It is started before the API server.", &url.Error{Op: "Get", Err: errors.New("connection refused")}, true},
-		"Overloaded":  {"It may have less to do later.", apierrors.NewTooManyRequests("busy", 1), true},
-		"Forbidden":   {"The permission may come with the rest of the installation.", apierrors.NewForbidden(schema.GroupResource{}, "", nil), true},
-		"Late":        {"A cache is not filled in time.", fmt.Errorf("syncing: %w", context.DeadlineExceeded), true},
-		"Flag":        {"A wrong flag stays wrong.", errors.New("unknown mode"), false},
-		"Lease":       {"Another manager leads: this one ends.", errors.New("leader election lost"), false},
-		"Port":        {"An address that is taken is for the administrator to change.", &net.OpError{Op: "listen", Err: errors.New("in use")}, false},
-		"Invalid":     {"What the API server rejects it rejects again.", apierrors.NewBadRequest("no"), false},
+		"Unreachable": {"An unreachable API server is retried, since the manager may start first.", &url.Error{Op: "Get", Err: errors.New("connection refused")}, true},
+		"Overloaded":  {"An overloaded API server is retried.", apierrors.NewTooManyRequests("busy", 1), true},
+		"Forbidden":   {"A missing permission is retried, since the installation may still create it.", apierrors.NewForbidden(schema.GroupResource{}, "", nil), true},
+		"Late":        {"A cache that does not sync in time is retried.", fmt.Errorf("syncing: %w", context.DeadlineExceeded), true},
+		"Flag":        {"An invalid flag is not retried.", errors.New("unknown mode"), false},
+		"Lease":       {"A lost leader election is not retried.", errors.New("leader election lost"), false},
+		"Port":        {"An address in use is not retried, since an administrator has to change it.", &net.OpError{Op: "listen", Err: errors.New("in use")}, false},
+		"Invalid":     {"A request that the API server rejected as invalid is not retried.", apierrors.NewBadRequest("no"), false},
 	} {
 		if got := ofAPIServer(tc.err); got != tc.want {
 			t.Errorf("%s: %t. %s", name, got, tc.reason)

@@ -141,7 +141,7 @@ func (a argo) refresh(t *testing.T) {
 	}
 	cluster.Await(t, a.app, func() string {
 		if a.app.GetAnnotations()[annotation] != "" {
-			return "it is being refreshed"
+			return "the Application is being refreshed"
 		}
 		return ""
 	})
@@ -202,7 +202,7 @@ func TestArgoCD(t *testing.T) {
 	a.await(t, "OutOfSync", "Progressing")
 	cluster.Await(t, a.app, func() string {
 		if message := a.field("operationState", "message"); !strings.Contains(message, "waiting for healthy state") {
-			return "the sync does not wait: " + message
+			return "the sync does not wait for a healthy state: " + message
 		}
 		return ""
 	})
@@ -225,7 +225,7 @@ func TestArgoCD(t *testing.T) {
 				found = found || n.Kind == kind && len(n.ParentRefs) > 0 && n.ParentRefs[0].Kind == parent
 			}
 			if !found {
-				t.Errorf("the tree has no %s below a %s:\n%+v", kind, parent, tree)
+				t.Errorf("the resource tree has no %s below a %s:\n%+v", kind, parent, tree)
 			}
 		}
 		for _, n := range tree {
@@ -233,7 +233,7 @@ func TestArgoCD(t *testing.T) {
 				o := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "composed", Name: "composed"}}
 				cluster.Await(t, o, func() string { return "" })
 				if id := o.Annotations["argocd.argoproj.io/tracking-id"]; id != "" {
-					t.Errorf("the composed Subscription carries Argo CD's %s", id)
+					t.Errorf("the composed Subscription has Argo CD's tracking ID %s", id)
 				}
 			}
 		}
@@ -243,7 +243,7 @@ func TestArgoCD(t *testing.T) {
 	t.Run("NoDrift", func(t *testing.T) {
 		probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: versions[0].CSV()}}
 		change := func(is bool) {
-			migrating(t, custom, is)
+			setMigrating(t, custom, is)
 			cluster.Await(t, probe, func() string {
 				if meta.IsStatusConditionFalse(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) != is {
 					return "it does not report the last change"
@@ -256,7 +256,7 @@ func TestArgoCD(t *testing.T) {
 			change(changes%2 == 0)
 		}
 		change(true)
-		t.Logf("%d changes", changes)
+		t.Logf("the condition changed %d times", changes)
 		cluster.Offer(t, catalog, testcatalog.Published(t, versions...), composed)
 		cluster.Await(t, a.app, func() string {
 			if health, message := a.health("Subscription"); health != "Healthy" || !strings.Contains(message, "held") {
@@ -267,7 +267,7 @@ func TestArgoCD(t *testing.T) {
 		a.refresh(t)
 		a.await(t, "Synced", "Healthy")
 		if again := a.field("operationState", "startedAt"); again != began {
-			t.Errorf("it was synced again, at %s after %s", again, began)
+			t.Errorf("the Application was synced again, at %s after %s", again, began)
 		}
 		if drift := a.drift(t); drift != "" {
 			t.Errorf("argocd app diff: %s", drift)
@@ -280,20 +280,20 @@ func TestArgoCD(t *testing.T) {
 	}
 	cluster.Await(t, sub, func() string {
 		if sub.Spec.Channel != "stable" {
-			return "it was not healed"
+			return "the changed object was not restored"
 		}
 		return ""
 	})
 	cluster.Await(t, a.app, func() string {
 		if a.field("operationState", "startedAt") == began {
-			return "it was not synced again"
+			return "the Application was not synced again"
 		}
 		return ""
 	})
 }
 
-// migrating sets the condition Migrating of a custom resource.
-func migrating(t *testing.T, o *unstructured.Unstructured, is bool) {
+// setMigrating sets the condition Migrating of a custom resource.
+func setMigrating(t *testing.T, o *unstructured.Unstructured, is bool) {
 	t.Helper()
 	condition := "Migrating=False"
 	if is {

@@ -65,11 +65,11 @@ spec:
 // startFlux starts source-controller and kustomize-controller.
 func startFlux(t *testing.T) {
 	t.Helper()
-	namespaced(t, "flux-system")
+	createNamespace(t, "flux-system")
 	for folder, path := range map[string]string{
 		"flux/source": "github.com/fluxcd/source-controller", "flux/kustomize": "github.com/fluxcd/kustomize-controller",
 	} {
-		kubectl(t, "apply", "--server-side", "-f", filepath.Join(module(t, folder, path), "config", "crd", "bases"))
+		kubectl(t, "apply", "--server-side", "-f", filepath.Join(moduleFolder(t, folder, path), "config", "crd", "bases"))
 	}
 	cluster.AwaitCRD(t, "gitrepositories.source.toolkit.fluxcd.io")
 	cluster.AwaitCRD(t, "kustomizations.kustomize.toolkit.fluxcd.io")
@@ -143,7 +143,7 @@ func TestFlux(t *testing.T) {
 	custom := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "fluxed.example.com/v1", "kind": "Fluxed"}}
 	custom.SetNamespace(namespace)
 	custom.SetName("example")
-	migrating(t, custom, true)
+	setMigrating(t, custom, true)
 	cluster.Offer(t, catalog, testcatalog.Published(t, versions...), composed)
 	awaitHeld(t, namespace, "fluxed")
 	git.commit(t, "subscribed/more.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n")

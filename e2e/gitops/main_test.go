@@ -72,8 +72,8 @@ func (p program) command(args ...string) *exec.Cmd {
 	return out
 }
 
-// module returns the folder of a module that a module in hack requires.
-func module(t *testing.T, folder, path string) string {
+// moduleFolder returns the folder of a module that a module in hack requires.
+func moduleFolder(t *testing.T, folder, path string) string {
 	t.Helper()
 	command := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path)
 	command.Dir = filepath.Join(testcluster.Root(), "hack", folder)
@@ -94,8 +94,8 @@ func kubectl(t *testing.T, args ...string) {
 	}
 }
 
-// namespaced creates a namespace of that name, which is deleted after the test.
-func namespaced(t *testing.T, name string) {
+// createNamespace creates a namespace of that name, which is deleted after the test.
+func createNamespace(t *testing.T, name string) {
 	t.Helper()
 	o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	cluster.Create(t, o)

@@ -45,13 +45,13 @@ func TestOLM(t *testing.T) {
 	applyPolicies(t)
 	cluster.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}})
 	self := subscribe(t, system, "operator-status", registry.Catalog(t, managers))
-	self.runs(t, "operator-status.v"+images.Current)
+	self.awaitRunning(t, "operator-status.v"+images.Current)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "operator-status"}}
 	leader := podOf(t, lease, managers[images.Current])
 
 	operator := registry.Sample(t)
 	foo := subscribe(t, cluster.Namespace(t, "foo"), samples.Annotated, registry.SampleCatalog(t, operator, "1.0.0"))
-	foo.runs(t, samples.CSV(samples.Annotated, "1.0.0"))
+	foo.awaitRunning(t, samples.CSV(samples.Annotated, "1.0.0"))
 	cluster = cluster.Rediscovered(t) // the kinds that OLM has installed
 	data := samples.NewFoo(t, cluster, foo.namespace, "data")
 	samples.AwaitFoo(t, cluster, data, "1.0.0", metav1.ConditionFalse)
@@ -64,26 +64,26 @@ func TestOLM(t *testing.T) {
 	held := watchHold(t, foo.namespace)
 
 	foo.offer(t, registry.SampleCatalog(t, operator, samples.Versions()...))
-	foo.pending(t, samples.CSV(samples.Annotated, "1.1.0"))
-	foo.checked(t)
+	foo.awaitPending(t, samples.CSV(samples.Annotated, "1.1.0"))
+	foo.checkHeldUpdate(t)
 
 	managers[images.Next] = registry.Manager(t, images.Next)
 	self.offer(t, registry.Catalog(t, managers))
-	self.runs(t, "operator-status.v"+images.Next)
+	self.awaitRunning(t, "operator-status.v"+images.Next)
 	if second := podOf(t, lease, managers[images.Next]); second == leader {
 		t.Errorf("pod %s still leads", leader)
 	}
-	foo.pending(t, samples.CSV(samples.Annotated, "1.1.0"))
+	foo.awaitPending(t, samples.CSV(samples.Annotated, "1.1.0"))
 	for _, released := range held() {
-		t.Errorf("while operator-status was updated, the hold ended: %s", released)
+		t.Errorf("the hold ended while operator-status was updated: %s", released)
 	}
 
 	samples.Change(t, cluster, data, func(spec *foov1.FooSpec) { spec.Hold = false })
-	foo.runs(t, samples.CSV(samples.Annotated, "1.1.0"))
+	foo.awaitRunning(t, samples.CSV(samples.Annotated, "1.1.0"))
 	samples.AwaitFoo(t, cluster, data, "1.1.0", metav1.ConditionFalse)
 
 	uninstall(t, self)
-	foo.runs(t, samples.CSV(samples.Annotated, "1.1.0"))
+	foo.awaitRunning(t, samples.CSV(samples.Annotated, "1.1.0"))
 }
 
 // subscription is an operator that OLM installs from a catalog of its own.
@@ -135,37 +135,37 @@ func (s subscription) await(t *testing.T, o client.Object, check func() string) 
 	cluster.AwaitWithin(t, limit, o, check)
 }
 
-// runs waits until a version has been installed and no other is left.
-func (s subscription) runs(t *testing.T, name string) {
+// awaitRunning waits until a version has been installed and no other is left.
+func (s subscription) awaitRunning(t *testing.T, name string) {
 	t.Helper()
 	csv := s.csv(name)
 	s.await(t, csv, func() string {
 		if csv.Status.Phase != olm.CSVPhaseSucceeded {
-			return fmt.Sprintf("it is %s: %s", csv.Status.Phase, csv.Status.Message)
+			return fmt.Sprintf("its phase is %s: %s", csv.Status.Phase, csv.Status.Message)
 		}
 		all := &v1alpha1.ClusterServiceVersionList{}
 		if err := cluster.Client.List(t.Context(), all, client.InNamespace(s.namespace)); err != nil || len(all.Items) != 1 {
-			return fmt.Sprintf("there are %d ClusterServiceVersions (%v)", len(all.Items), err)
+			return fmt.Sprintf("%d ClusterServiceVersions exist, want 1 (%v)", len(all.Items), err)
 		}
 		return ""
 	})
 }
 
-// pending waits until OLM holds a version, since the version that it replaces is not upgradeable.
-func (s subscription) pending(t *testing.T, name string) {
+// awaitPending waits until OLM holds a version, since the version that it replaces is not upgradeable.
+func (s subscription) awaitPending(t *testing.T, name string) {
 	t.Helper()
 	csv := s.csv(name)
 	s.await(t, csv, func() string {
 		if csv.Status.Phase != olm.CSVPhasePending || csv.Status.Reason != olm.CSVReasonOperatorConditionNotUpgradeable {
-			return fmt.Sprintf("it is %s/%s: %s", csv.Status.Phase, csv.Status.Reason, csv.Status.Message)
+			return fmt.Sprintf("its phase is %s/%s: %s", csv.Status.Phase, csv.Status.Reason, csv.Status.Message)
 		}
 		return ""
 	})
 }
 
-// checked verifies that the command line compares the CustomResourceDefinitions of a held update, which OLM has unpacked from
-// an image, with the custom resources that exist.
-func (s subscription) checked(t *testing.T) {
+// checkHeldUpdate verifies that the command line compares the CustomResourceDefinitions of a held update, which OLM has
+// unpacked from an image, with the custom resources that exist.
+func (s subscription) checkHeldUpdate(t *testing.T) {
 	t.Helper()
 	check := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"),
 		"check", "--kubeconfig="+filepath.Join(clusterDir, "kubeconfig"), "-n", s.namespace, s.pkg)
@@ -214,10 +214,10 @@ func podOf(t *testing.T, lease *coordinationv1.Lease, image string) string {
 	cluster.Await(t, lease, func() string {
 		name, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
 		if err := cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: system, Name: name}, pod); err != nil {
-			return fmt.Sprintf("the holder %q: %v", name, err)
+			return fmt.Sprintf("getting pod %q, which holds the lease: %v", name, err)
 		}
 		if got := pod.Spec.Containers[0].Image; got != image {
-			return fmt.Sprintf("the holder %s runs %s", name, got)
+			return fmt.Sprintf("pod %s, which holds the lease, runs %s", name, got)
 		}
 		return ""
 	})
@@ -290,15 +290,15 @@ func uninstall(t *testing.T, self subscription) {
 		kind, _, _ := strings.Cut(name, ".")
 		if !slices.Contains([]string{"customresourcedefinition", "clusterrole", "clusterrolebinding", "priorityclass", "validatingadmissionpolicy",
 			"validatingadmissionpolicybinding"}, kind) {
-			t.Errorf("%s is left", name)
+			t.Errorf("%s still exists after the uninstallation", name)
 		}
 	}
-	cluster.Shell(t, documented(t))
+	cluster.Shell(t, documentedCleanup(t))
 	cluster.AwaitWithin(t, limit, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}, func() string { return leftovers(t) })
 }
 
-// documented returns the command of docs/olm.md that deletes OLM's leftovers.
-func documented(t *testing.T) string {
+// documentedCleanup returns the command of docs/olm.md that deletes OLM's leftovers.
+func documentedCleanup(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "olm.md"))
 	if err != nil {
@@ -308,7 +308,7 @@ func documented(t *testing.T) string {
 	_, command, found := strings.Cut(string(text), "    "+start)
 	command, _, closed := strings.Cut(command, end)
 	if !found || !closed {
-		t.Fatal("docs/olm.md does not describe how to delete what OLM leaves")
+		t.Fatal("docs/olm.md does not describe how to delete the objects that OLM leaves")
 	}
 	return start + command + end
 }

@@ -25,12 +25,12 @@ func awaitNone(t *testing.T, list client.ObjectList, options ...client.ListOptio
 		return meta.LenList(list) == 0, nil
 	})
 	if err != nil {
-		t.Errorf("%T should be empty: %v\n%+v", list, err, list)
+		t.Errorf("%T is not empty: %v\n%+v", list, err, list)
 	}
 }
 
-// awaitNoneEnding waits until no namespace is terminating, since the loops reconcile each deletion in it.
-func awaitNoneEnding(t *testing.T) {
+// awaitNoneTerminating waits until no namespace is terminating, since the loops reconcile each deletion in it.
+func awaitNoneTerminating(t *testing.T) {
 	t.Helper()
 	list := &corev1.NamespaceList{}
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
@@ -40,12 +40,12 @@ func awaitNoneEnding(t *testing.T) {
 		return !slices.ContainsFunc(list.Items, func(n corev1.Namespace) bool { return !n.DeletionTimestamp.IsZero() }), nil
 	})
 	if err != nil {
-		t.Fatalf("a namespace of an earlier test does not go: %v\n%+v", err, list.Items)
+		t.Fatalf("a namespace of an earlier test is still terminating: %v\n%+v", err, list.Items)
 	}
 }
 
-// hasEvent waits until an Event in the namespace has that reason and "<object name>: <message>" contains the words.
-func (s *stage) hasEvent(t *testing.T, reason, words string) {
+// awaitEvent waits until an Event in the namespace has that reason and "<object name>: <message>" contains the words.
+func (s *stage) awaitEvent(t *testing.T, reason, words string) {
 	t.Helper()
 	events := &corev1.EventList{}
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {

@@ -36,27 +36,27 @@ func TestBadInput(t *testing.T) {
 		words     []string
 	}{
 		"package": {
-			reason:    "A name that looks like a typo comes with what it may have meant.",
+			reason:    "An unknown package is reported with a suggestion of a similar name.",
 			subscribe: func(sub *v1alpha1.Subscription) { sub.Spec.Package += "x" },
 			kind:      v1alpha1.SubscriptionPackageChannelInvalid, want: v1alpha1.ReasonPackageNotFound, words: []string{"did you mean"},
 		},
 		"channel": {
-			reason:    "So does a channel.",
+			reason:    "An unknown channel is reported with the existing ones.",
 			subscribe: func(sub *v1alpha1.Subscription) { sub.Spec.Channel = "stabel" },
 			kind:      v1alpha1.SubscriptionPackageChannelInvalid, want: v1alpha1.ReasonChannelNotFound, words: []string{"stable"},
 		},
 		"catalog": {
-			reason:    "A catalog that is not there is named.",
+			reason:    "The message names a CatalogSource that does not exist.",
 			subscribe: func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = "nowhere" },
 			kind:      v1alpha1.SubscriptionCatalogSourceInvalid, want: v1alpha1.ReasonCatalogSourceNotFound, words: []string{"nowhere"},
 		},
 		"twocsvs": {
-			reason: "A bundle with two ClusterServiceVersions is none.",
+			reason: "A bundle with two ClusterServiceVersions is invalid.",
 			change: func(f *testcatalog.Foo) { f.More = []string{secondCSV} },
 			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"another.v1.0.0"},
 		},
 		"crd": {
-			reason: "What the API server refuses fails the plan, in its words and with the step's name.",
+			reason: "A manifest that the API server rejects fails the InstallPlan, with the name of the object and the API server's message.",
 			change: func(f *testcatalog.Foo) {
 				f.Change = func(_, crd *unstructured.Unstructured) {
 					_ = unstructured.SetNestedField(crd.Object, "Everywhere", "spec", "scope")
@@ -65,7 +65,7 @@ func TestBadInput(t *testing.T) {
 			kind: v1alpha1.SubscriptionInstallPlanFailed, want: v1alpha1.PlanReasonComponentFailed, words: []string{"CustomResourceDefinition", "Everywhere"},
 		},
 		"installmode": {
-			reason: "An OperatorGroup that the operator does not support fails it.",
+			reason: "A ClusterServiceVersion that does not support the OperatorGroup fails.",
 			change: func(f *testcatalog.Foo) {
 				f.Change = func(csv, _ *unstructured.Unstructured) {
 					_ = unstructured.SetNestedSlice(csv.Object, []any{map[string]any{"type": "AllNamespaces", "supported": true}}, "spec", "installModes")
@@ -74,7 +74,7 @@ func TestBadInput(t *testing.T) {
 			kind: v1alpha1.SubscriptionInstalledCSVFailed, want: v1alpha1.ReasonCSVFailed, words: []string{v1alpha1.CSVReasonUnsupportedOperatorGroup},
 		},
 		"requirement": {
-			reason: "What nothing provides is named, and who needs it.",
+			reason: "A requirement that no package provides is reported with the bundle that has it.",
 			change: func(f *testcatalog.Foo) { f.Requires = []string{"nobody"} },
 			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonConstraintsNotSatisfiable, words: []string{"Nobody", "requirement-operator.v1.0.0"},
 		},
@@ -95,19 +95,19 @@ func TestBadInput(t *testing.T) {
 			if sub.Status.Message == "" || sub.Status.UpToDate {
 				t.Errorf("%s: message %q, UpToDate %v", tc.reason, sub.Status.Message, sub.Status.UpToDate)
 			}
-			s.installed(t, neighbour, good.CSV())
+			s.awaitInstalled(t, neighbour, good.CSV())
 		})
 	}
 	manager.CheckAlive(t)
 }
 
-// TestTwoSubscriptions verifies that of two Subscriptions to a package the older wins and the other reports it.
-func TestTwoSubscriptions(t *testing.T) {
+// TestDuplicateSubscription verifies that of two Subscriptions to a package the older wins and the other reports it.
+func TestDuplicateSubscription(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	f := testcatalog.Foo{Name: "twice", Version: "1.0.0"}
 	s := newStage(t, "twice", publish(t, f))
 	first := s.subscribe(t, "twice")
-	s.installed(t, first, f.CSV())
+	s.awaitInstalled(t, first, f.CSV())
 	second := s.subscribe(t, "twice", func(sub *v1alpha1.Subscription) { sub.Name = "twice-again" })
 	s.awaitTrue(t, second, v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonDuplicateSubscription, "twice")
 }
@@ -126,7 +126,7 @@ func TestOperatorGroups(t *testing.T) {
 	if err := cluster.Client.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	s.installed(t, sub, f.CSV())
+	s.awaitInstalled(t, sub, f.CSV())
 
 	f = testcatalog.Foo{Name: "nogroup", Version: "1.0.0"}
 	s = newStage(t, "nogroup", publish(t, f))
@@ -139,11 +139,12 @@ func TestOperatorGroups(t *testing.T) {
 	again := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "again"}}
 	again.Spec.TargetNamespaces = []string{s.namespace}
 	cluster.Create(t, again)
-	s.installed(t, sub, f.CSV())
+	s.awaitInstalled(t, sub, f.CSV())
 }
 
-// TestOwnCatalog verifies that a catalog in the Subscription's namespace is used only with a service account's rights.
-func TestOwnCatalog(t *testing.T) {
+// TestUntrustedCatalogNeedsServiceAccount verifies that a catalog in the Subscription's namespace is used only with a service
+// account's rights.
+func TestUntrustedCatalogNeedsServiceAccount(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	f := testcatalog.Foo{Name: "owncatalog", Version: "1.0.0"}
 	s := newStage(t, "owncatalog", publish(t, f))
@@ -151,8 +152,8 @@ func TestOwnCatalog(t *testing.T) {
 	s.offer(t, publish(t, f))
 	sub := s.subscribe(t, "owncatalog")
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.PlanReasonServiceAccountRequired, "spec.serviceAccountName", "--trusted-catalogs")
-	s.absent(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.CRD()}})
-	s.absent(t, s.csv(f.CSV()))
+	s.checkAbsent(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.CRD()}})
+	s.checkAbsent(t, s.csv(f.CSV()))
 }
 
 // TestServiceAccount verifies that installation is limited to the rights of the service account in the OperatorGroup.
@@ -172,7 +173,7 @@ func TestServiceAccount(t *testing.T) {
 	cluster.Create(t, account)
 	sub := s.subscribe(t, "account")
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden, "system:serviceaccount:"+s.namespace+":installer", "forbidden")
-	s.absent(t, s.csv(f.CSV()))
+	s.checkAbsent(t, s.csv(f.CSV()))
 
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
@@ -183,5 +184,5 @@ func TestServiceAccount(t *testing.T) {
 			t.Log(err)
 		}
 	})
-	s.installed(t, sub, f.CSV())
+	s.awaitInstalled(t, sub, f.CSV())
 }

@@ -18,8 +18,8 @@ import (
 type badBundle struct {
 	reason string
 
-	// spoil makes the bundle invalid in the catalog's contents.
-	spoil func(t *testing.T, in setting, config *declcfg.DeclarativeConfig)
+	// corrupt makes the bundle invalid in the catalog's contents.
+	corrupt func(t *testing.T, in setting, config *declcfg.DeclarativeConfig)
 
 	kind  v1alpha1.SubscriptionConditionType
 	want  string
@@ -34,25 +34,25 @@ type badBundle struct {
 func TestBadBundle(t *testing.T) {
 	checkBadBundles(t, map[string]badBundle{
 		"noobject": {
-			reason: "What is inlined is YAML, but no object.",
-			spoil:  inlining("just some words"),
-			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"olm.bundle.object", "no object"},
+			reason:  "The inlined manifest is YAML but not a Kubernetes object.",
+			corrupt: withInlinedObject("just some words"),
+			kind:    v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"olm.bundle.object", "no object"},
 		},
 		"notyaml": {
-			reason: "What is inlined is no YAML.",
-			spoil:  inlining("a: b: c"),
-			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"olm.bundle.object", "not YAML"},
+			reason:  "The inlined manifest is not valid YAML.",
+			corrupt: withInlinedObject("a: b: c"),
+			kind:    v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"olm.bundle.object", "not YAML"},
 		},
 		"nobase64": {
-			reason: "What is inlined cannot even be decoded.",
-			spoil: func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
-				spoiled(config, in.name, property.Property{Type: property.TypeBundleObject, Value: []byte(`{"data":"%"}`)})
+			reason: "The inlined manifest is not valid base64.",
+			corrupt: func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+				addProperty(config, in.name, property.Property{Type: property.TypeBundleObject, Value: []byte(`{"data":"%"}`)})
 			},
 			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"olm.bundle.object", "base64"},
 		},
 		"circle": {
-			reason: "Two versions replace each other, so that none is the newest.",
-			spoil: func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+			reason: "Two versions replace each other, so neither is the newest.",
+			corrupt: func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
 				for i := range config.Channels {
 					if c := &config.Channels[i]; c.Package == in.name {
 						c.Entries[0].Replaces = c.Entries[1].Name
@@ -70,66 +70,67 @@ func TestBadBundle(t *testing.T) {
 func TestBadBundleImage(t *testing.T) {
 	checkBadBundles(t, map[string]badBundle{
 		"none": {
-			reason: "The registry has no such image.",
-			spoil: func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
-				refer(config, in.name, in.registry.host+"/none")
+			reason: "The image does not exist in the registry.",
+			corrupt: func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+				setBundleImage(config, in.name, in.registry.host+"/none")
 			},
 			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonImagePullFailed, words: []string{"/none", "404 Not Found (NAME_UNKNOWN)"},
 		},
 		"muteimage": {
-			reason: "The registry takes the connection and never answers.",
-			spoil: func(t *testing.T, in setting, config *declcfg.DeclarativeConfig) {
-				at, _ := silent(t)
-				refer(config, in.name, at+"/bundle")
+			reason: "The registry accepts the connection and never responds.",
+			corrupt: func(t *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+				at, _ := unresponsiveServer(t)
+				setBundleImage(config, in.name, at+"/bundle")
 			},
 			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonImagePullFailed, words: []string{"/bundle", "does not answer"},
 		},
 		"nobundle": {
-			reason: "The image is some other.",
-			spoil:  pushing(nil, testcatalog.Files("bin/sh", "x")...),
-			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"/nobundle", "is not a bundle"},
+			reason:  "The image is not a bundle.",
+			corrupt: withBundleImage(nil, testcatalog.Files("bin/sh", "x")...),
+			kind:    v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"/nobundle", "is not a bundle"},
 		},
 		"claiming": {
 			reason: "The image manifest claims a size of 10 GB.",
-			spoil: func(t *testing.T, in setting, config *declcfg.DeclarativeConfig) {
+			corrupt: func(t *testing.T, in setting, config *declcfg.DeclarativeConfig) {
 				huge, err := testcatalog.Oversized(10 << 30)
 				if err != nil {
 					t.Fatal(err)
 				}
-				refer(config, in.name, in.registry.claim(t, in.name, huge))
+				setBundleImage(config, in.name, in.registry.pushManifest(t, in.name, huge))
 			},
 			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"/claiming", "10GiB"},
 		},
 		"growing": {
-			reason: "3 MB that unpack to 3 GB.",
-			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Entry{Name: "manifests/a.yaml", Zeros: 3 << 10}),
-			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"/growing", "10MiB"},
+			reason:  "A layer of 3 MB unpacks to 3 GB.",
+			corrupt: withBundleImage(testcatalog.BundleLabels, testcatalog.Entry{Name: "manifests/a.yaml", Zeros: 3 << 10}),
+			kind:    v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"/growing", "10MiB"},
 		},
 		"crowded": {
-			reason: "A manifest of 8 MB, which is very many values.",
-			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Files("manifests/a.yaml", "apiVersion: v1\nkind: A\nvalues:\n"+strings.Repeat("- a\n", 2<<20))...),
-			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
+			reason: "A manifest of 8 MB contains two million values.",
+			corrupt: withBundleImage(testcatalog.BundleLabels,
+				testcatalog.Files("manifests/a.yaml", "apiVersion: v1\nkind: A\nvalues:\n"+strings.Repeat("- a\n", 2<<20))...),
+			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"repeating": {
-			reason: "A manifest whose aliases expand to 20 GB.",
-			spoil: pushing(testcatalog.BundleLabels, testcatalog.Files("manifests/a.yaml",
+			reason: "The aliases of a manifest expand to 20 GB.",
+			corrupt: withBundleImage(testcatalog.BundleLabels, testcatalog.Files("manifests/a.yaml",
 				"apiVersion: v1\nkind: A\na: &a "+strings.Repeat("x", 1<<20)+"\nvalues: ["+strings.Repeat("*a,", 20000)+"]\n")...),
 			kind: v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"outside": {
-			reason: "An entry of the image points outside its archive.",
-			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Files("manifests/../../../../tmp/x.yaml", "x")...),
-			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"/outside", "points outside"},
+			reason:  "An entry of the image points outside its archive.",
+			corrupt: withBundleImage(testcatalog.BundleLabels, testcatalog.Files("manifests/../../../../tmp/x.yaml", "x")...),
+			kind:    v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"/outside", "points outside"},
 		},
 		"linked": {
-			reason: "A manifest is a link to a file of the machine.",
-			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Entry{Name: "manifests/a.yaml", Link: "/etc/passwd"}),
-			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"manifests/a.yaml", "link"},
+			reason:  "A manifest is a link to a file on the host.",
+			corrupt: withBundleImage(testcatalog.BundleLabels, testcatalog.Entry{Name: "manifests/a.yaml", Link: "/etc/passwd"}),
+			kind:    v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"manifests/a.yaml", "link"},
 		},
 		"unreadable": {
-			reason: "A manifest is no YAML.",
-			spoil:  pushing(testcatalog.BundleLabels, testcatalog.Files("manifests/a.yaml", "a: b: c")...),
-			kind:   v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"manifests/a.yaml", "not YAML"},
+			reason:  "A manifest is not valid YAML.",
+			corrupt: withBundleImage(testcatalog.BundleLabels, testcatalog.Files("manifests/a.yaml", "a: b: c")...),
+			kind:    v1alpha1.SubscriptionResolutionFailed, want: v1alpha1.ReasonBundleInvalid, words: []string{"manifests/a.yaml", "not YAML"},
 		},
 	})
 }
@@ -145,7 +146,7 @@ func checkBadBundles(t *testing.T, cases map[string]badBundle) {
 			first, second := testcatalog.Foo{Name: name, Version: "1.0.0"}, testcatalog.Foo{Name: name, Version: "1.1.0"}
 			in := setting{registry: images, name: name, good: publish(t, first, second)}
 			in.stage = newStage(t, "badbundle-"+name)
-			in.offerSpoiled(t, publish(t, near), tc)
+			in.offerCorrupted(t, publish(t, near), tc)
 			before := manager.PeakMemory(t)
 			sub := in.subscribe(t, name)
 			neighbour := in.subscribe(t, near.Name)
@@ -154,60 +155,60 @@ func checkBadBundles(t *testing.T, cases map[string]badBundle) {
 			if sub.Status.Message == "" || sub.Status.UpToDate {
 				t.Errorf("%s: message %q, UpToDate %v", tc.reason, sub.Status.Message, sub.Status.UpToDate)
 			}
-			in.installed(t, neighbour, near.CSV())
-			in.absent(t, in.csv(second.CSV()))
+			in.awaitInstalled(t, neighbour, near.CSV())
+			in.checkAbsent(t, in.csv(second.CSV()))
 			t.Logf("%s\npeak memory of the manager: %d MiB before, %d MiB after", sub.Status.Message, before>>20, manager.PeakMemory(t)>>20)
 
 			in.offer(t, in.good, publish(t, near))
-			in.installed(t, sub, second.CSV())
-			in.installed(t, neighbour, near.CSV())
+			in.awaitInstalled(t, sub, second.CSV())
+			in.awaitInstalled(t, neighbour, near.CSV())
 		})
 	}
 	if peak := manager.PeakMemoryOfOne(t) >> 20; peak > memoryLimit {
-		t.Errorf("the manager has taken %d MiB, and its pod has %d", peak, memoryLimit)
+		t.Errorf("the manager used %d MiB of memory, more than the limit of its pod, %d MiB", peak, memoryLimit)
 	}
 	manager.CheckAlive(t)
 }
 
-// offerSpoiled replaces the stage's catalog with a spoiled one and waits until it is read.
-func (in setting) offerSpoiled(t *testing.T, near testcatalog.Package, tc badBundle) {
+// offerCorrupted replaces the stage's catalog with a corrupted one and waits until it is read.
+func (in setting) offerCorrupted(t *testing.T, near testcatalog.Package, tc badBundle) {
 	t.Helper()
 	config, err := testcatalog.Config(in.good, near)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tc.spoil(t, in, &config)
+	tc.corrupt(t, in, &config)
 	in.offerConfig(t, config)
 	reason := v1alpha1.ReasonCatalogRead
 	if tc.invalid {
 		reason = v1alpha1.ReasonPackagesInvalid
 	}
-	in.awaitHealth(t, in.own(), "True", reason)
+	in.awaitHealth(t, in.catalogSource(), "True", reason)
 }
 
-// inlining returns a spoil function that adds text as an inlined object of the newest bundle.
-func inlining(text string) func(*testing.T, setting, *declcfg.DeclarativeConfig) {
+// withInlinedObject returns a corrupt function that adds text as an inlined object of the newest bundle.
+func withInlinedObject(text string) func(*testing.T, setting, *declcfg.DeclarativeConfig) {
 	return func(_ *testing.T, in setting, config *declcfg.DeclarativeConfig) {
-		spoiled(config, in.name, property.MustBuildBundleObject([]byte(text)))
+		addProperty(config, in.name, property.MustBuildBundleObject([]byte(text)))
 	}
 }
 
-// spoiled adds a property to the newest bundle of a package.
-func spoiled(config *declcfg.DeclarativeConfig, pkg string, p property.Property) {
+// addProperty adds a property to the newest bundle of a package.
+func addProperty(config *declcfg.DeclarativeConfig, pkg string, p property.Property) {
 	b := newest(config, pkg)
 	b.Properties = append(b.Properties, p)
 }
 
-// pushing returns a spoil function that moves the newest bundle to an image with the given labels and entries.
-func pushing(labels map[string]string, entries ...testcatalog.Entry) func(*testing.T, setting, *declcfg.DeclarativeConfig) {
+// withBundleImage returns a corrupt function that moves the newest bundle to an image with the given labels and entries.
+func withBundleImage(labels map[string]string, entries ...testcatalog.Entry) func(*testing.T, setting, *declcfg.DeclarativeConfig) {
 	return func(t *testing.T, in setting, config *declcfg.DeclarativeConfig) {
 		t.Helper()
-		refer(config, in.name, in.registry.push(t, in.name, labelled(t, labels, entries)))
+		setBundleImage(config, in.name, in.registry.push(t, in.name, imageWithLabels(t, labels, entries)))
 	}
 }
 
-// refer makes the newest bundle refer to an image instead of inlining its objects.
-func refer(config *declcfg.DeclarativeConfig, pkg, image string) {
+// setBundleImage makes the newest bundle refer to an image instead of inlining its objects.
+func setBundleImage(config *declcfg.DeclarativeConfig, pkg, image string) {
 	only := declcfg.DeclarativeConfig{Bundles: []declcfg.Bundle{*newest(config, pkg)}}
 	testcatalog.Refer(&only, func(string) string { return image })
 	*newest(config, pkg) = only.Bundles[0]
@@ -223,11 +224,11 @@ func newest(config *declcfg.DeclarativeConfig, pkg string) (out *declcfg.Bundle)
 	return out
 }
 
-// TestMuteRegistry verifies that many operators whose registry never responds do not delay others.
-func TestMuteRegistry(t *testing.T) {
+// TestUnresponsiveRegistry verifies that many operators whose registry never responds do not delay others.
+func TestUnresponsiveRegistry(t *testing.T) {
 	const many = 12
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
-	at, _ := silent(t)
+	at, _ := unresponsiveServer(t)
 	near := testcatalog.Foo{Name: "patient", Version: "1.0.0"}
 	packages := []testcatalog.Package{publish(t, near)}
 	for i := range many {
@@ -238,7 +239,7 @@ func TestMuteRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range packages[1:] {
-		refer(&config, p.Name, at+"/"+p.Name)
+		setBundleImage(&config, p.Name, at+"/"+p.Name)
 	}
 	s := newStage(t, "mute")
 	s.offerConfig(t, config)
@@ -255,13 +256,13 @@ func TestMuteRegistry(t *testing.T) {
 		})
 	}
 	neighbour := s.subscribe(t, near.Name)
-	s.installed(t, neighbour, near.CSV())
+	s.awaitInstalled(t, neighbour, near.CSV())
 	for _, sub := range mute {
 		if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(sub), sub); err != nil {
 			t.Fatal(err)
 		}
 		if c := sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed); c.Status == corev1.ConditionTrue {
-			t.Errorf("the neighbour had to wait until the registry was given up: %s", c.Message)
+			t.Errorf("the other Subscription was installed only after the pull from the registry timed out: %s", c.Message)
 		}
 	}
 	s.awaitTrue(t, mute[many-1], v1alpha1.SubscriptionResolutionFailed, v1alpha1.ReasonImagePullFailed, "does not answer")

@@ -29,38 +29,38 @@ type badCatalog struct {
 func TestUnreachableCatalog(t *testing.T) {
 	checkBadCatalogs(t, map[string]badCatalog{
 		"nobody": {
-			reason: "Nothing listens at the address.",
+			reason: "No process listens at the address.",
 			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
-				at := nowhere(t)
+				at := unusedAddress(t)
 				return addressSpec(at), func() { serve(t, at, in.good) }
 			},
 			want: v1alpha1.ReasonUnreachable, words: []string{"127.0.0.1:", "refused"},
 		},
 		"mute": {
-			reason: "Somebody takes the connection and never answers.",
+			reason: "The server accepts the connection and never responds.",
 			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
-				at, end := silent(t)
+				at, end := unresponsiveServer(t)
 				return addressSpec(at), func() { end(); serve(t, at, in.good) }
 			},
 			want: v1alpha1.ReasonUnreachable, words: []string{"127.0.0.1:", "does not answer"},
 		},
 		"noregistry": {
-			reason: "There is no container registry where the image should be.",
+			reason: "No container registry listens at the address in the image reference.",
 			set: func(t *testing.T, _ setting) (olm.CatalogSourceSpec, func()) {
-				return imageSpec(nowhere(t) + "/catalog"), nil
+				return imageSpec(unusedAddress(t) + "/catalog"), nil
 			},
 			want: v1alpha1.ReasonImagePullFailed, words: []string{"/catalog", "refused"},
 		},
 		"muteregistry": {
-			reason: "The container registry takes the connection and never answers.",
+			reason: "The container registry accepts the connection and never responds.",
 			set: func(t *testing.T, _ setting) (olm.CatalogSourceSpec, func()) {
-				at, _ := silent(t)
+				at, _ := unresponsiveServer(t)
 				return imageSpec(at + "/catalog"), nil
 			},
 			want: v1alpha1.ReasonImagePullFailed, words: []string{"/catalog", "does not answer"},
 		},
 		"noimage": {
-			reason: "The registry has no such image, until somebody pushes it.",
+			reason: "The image does not exist in the registry until it is pushed.",
 			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
 				return imageSpec(in.registry.host + "/" + in.name), func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
 			},
@@ -73,7 +73,7 @@ func TestUnreachableCatalog(t *testing.T) {
 func TestUnreadableCatalog(t *testing.T) {
 	checkBadCatalogs(t, map[string]badCatalog{
 		"noyaml": {
-			reason: "The whole ConfigMap is no YAML.",
+			reason: "The content of the ConfigMap is not valid YAML.",
 			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
 				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: global, Name: in.namespace + "-noyaml"}}
 				cm.Data = map[string]string{"catalog.yaml": "schema: olm.package\n\tname: {{ .Values.name }\n"}
@@ -89,41 +89,41 @@ func TestUnreadableCatalog(t *testing.T) {
 			want: v1alpha1.ReasonNotACatalog, words: []string{"catalog.yaml", "line 2"},
 		},
 		"nocatalog": {
-			reason: "The image is some other.",
-			set:    pushed(func(*testing.T, setting) []testcatalog.Entry { return testcatalog.Files("bin/sh", "x") }),
+			reason: "The image is not a catalog.",
+			set:    withImage(func(*testing.T, setting) []testcatalog.Entry { return testcatalog.Files("bin/sh", "x") }),
 			want:   v1alpha1.ReasonNotACatalog, words: []string{"/nocatalog", "configs"},
 		},
 		"upwards": {
 			reason: "An entry of the image points outside its archive.",
-			set: pushed(func(t *testing.T, in setting) []testcatalog.Entry {
+			set: withImage(func(t *testing.T, in setting) []testcatalog.Entry {
 				return testcatalog.Files("configs/a.yaml", catalogText(t, in.good), "configs/"+strings.Repeat("../", 30)+in.victim+"/x", "x")
 			}),
 			want: v1alpha1.ReasonNotACatalog, words: []string{"points outside", "../"},
 		},
 		"symlink": {
-			reason: "A symbolic link leads out of the image, and an entry goes through it.",
-			set: pushed(func(_ *testing.T, in setting) []testcatalog.Entry {
+			reason: "An entry is below a symbolic link to a folder outside the image.",
+			set: withImage(func(_ *testing.T, in setting) []testcatalog.Entry {
 				return append([]testcatalog.Entry{{Name: "configs/out", Link: in.victim}}, testcatalog.Files("configs/out/x", "x")...)
 			}),
 			want: v1alpha1.ReasonNotACatalog, words: []string{"configs/out", "link"},
 		},
 		"relative": {
-			reason: "The same by a relative link.",
-			set: pushed(func(_ *testing.T, in setting) []testcatalog.Entry {
+			reason: "An entry is below a relative symbolic link to a folder outside the image.",
+			set: withImage(func(_ *testing.T, in setting) []testcatalog.Entry {
 				return append([]testcatalog.Entry{{Name: "configs/out", Link: strings.Repeat("../", 30) + in.victim}}, testcatalog.Files("configs/out/x", "x")...)
 			}),
 			want: v1alpha1.ReasonNotACatalog, words: []string{"configs/out", "link"},
 		},
 		"hardlink": {
-			reason: "A hard link shows a file of the machine as one of the catalog.",
-			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+			reason: "A file of the catalog is a hard link to a file on the host.",
+			set: withImage(func(*testing.T, setting) []testcatalog.Entry {
 				return []testcatalog.Entry{{Name: "configs/passwd.yaml", Link: "/etc/passwd", Hard: true}}
 			}),
 			want: v1alpha1.ReasonNotACatalog, words: []string{"configs/passwd.yaml", "link"},
 		},
 		"folder": {
-			reason: "The folder of the catalog is a link itself.",
-			set: pushed(func(_ *testing.T, in setting) []testcatalog.Entry {
+			reason: "The folder of the catalog is a symbolic link.",
+			set: withImage(func(_ *testing.T, in setting) []testcatalog.Entry {
 				return append([]testcatalog.Entry{{Name: "configs", Link: in.victim}}, testcatalog.Files("configs/x", "x")...)
 			}),
 			want: v1alpha1.ReasonNotACatalog, words: []string{"configs", "link"},
@@ -141,36 +141,36 @@ func TestOversizedCatalog(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return polled(imageSpec(in.registry.claim(t, in.name, huge))), func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
+				return withPolling(imageSpec(in.registry.pushManifest(t, in.name, huge))), func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
 			},
 			want: v1alpha1.ReasonTooLarge, words: []string{"2GiB", "10GiB"},
 		},
 		"beside": {
-			reason: "3 MB that unpack to 3 GB, beside the catalog.",
-			set: pushed(func(t *testing.T, in setting) []testcatalog.Entry {
+			reason: "A file outside the catalog unpacks from 3 MB to 3 GB.",
+			set: withImage(func(t *testing.T, in setting) []testcatalog.Entry {
 				return append([]testcatalog.Entry{{Name: "var/zeros", Zeros: 3 << 10}}, testcatalog.Files("configs/a.yaml", catalogText(t, in.good))...)
 			}),
 			want: v1alpha1.ReasonTooLarge, words: []string{"2GiB", "unpacked"},
 		},
 		"hidden": {
-			reason: "The same in a lower layer, whose files an upper one removes.",
+			reason: "A lower layer unpacks to 3 GB, and an upper layer removes its files.",
 			set: func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
 				layers := [][]testcatalog.Entry{{{Name: "var/zeros", Zeros: 3 << 10}},
 					append(testcatalog.Files("var/.wh.zeros", ""), testcatalog.Files("configs/a.yaml", "x")...)}
-				return polled(imageSpec(in.registry.push(t, in.name, image(t, layers...)))), func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
+				return withPolling(imageSpec(in.registry.push(t, in.name, image(t, layers...)))), func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
 			},
 			want: v1alpha1.ReasonTooLarge, words: []string{"2GiB", "unpacked"},
 		},
 		"file": {
 			reason: "One file of the catalog unpacks to 3 GB.",
-			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+			set: withImage(func(*testing.T, setting) []testcatalog.Entry {
 				return []testcatalog.Entry{{Name: "configs/a.yaml", Zeros: 3 << 10}}
 			}),
 			want: v1alpha1.ReasonTooLarge, words: []string{"configs/a.yaml", "64MiB"},
 		},
 		"files": {
-			reason: "Many files, each as large as one may be, are too much together.",
-			set: pushed(func(*testing.T, setting) (out []testcatalog.Entry) {
+			reason: "Many files are within the size limit each and exceed it together.",
+			set: withImage(func(*testing.T, setting) (out []testcatalog.Entry) {
 				for i := range 20 {
 					out = append(out, testcatalog.Entry{Name: fmt.Sprintf("configs/%d.yaml", i), Zeros: 60})
 				}
@@ -179,8 +179,8 @@ func TestOversizedCatalog(t *testing.T) {
 			want: v1alpha1.ReasonTooLarge, words: []string{"512MiB"},
 		},
 		"names": {
-			reason: "Files without content, whose names alone would fill the memory.",
-			set: pushed(func(*testing.T, setting) (out []testcatalog.Entry) {
+			reason: "The names of many empty files would fill the memory.",
+			set: withImage(func(*testing.T, setting) (out []testcatalog.Entry) {
 				long := strings.Repeat("x", 1000<<10)
 				for i := range 400 {
 					out = append(out, testcatalog.Entry{Name: fmt.Sprintf("var/%s/%d", long, i)})
@@ -190,29 +190,29 @@ func TestOversizedCatalog(t *testing.T) {
 			want: v1alpha1.ReasonNotACatalog, words: []string{"configs"},
 		},
 		"document": {
-			reason: "A document of 60 MB, which a parser would need a gigabyte for.",
-			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+			reason: "A document of 60 MB would need a gigabyte of memory to parse.",
+			set: withImage(func(*testing.T, setting) []testcatalog.Entry {
 				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\ndescription: "+strings.Repeat("a", 60<<20)+"\n")
 			}),
 			want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"values": {
-			reason: "A few kilobytes that are 8 MB of YAML, and 600 MB once they are parsed.",
-			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+			reason: "A few kilobytes unpack to 8 MB of YAML, which would need 600 MB of memory to parse.",
+			set: withImage(func(*testing.T, setting) []testcatalog.Entry {
 				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\nvalues:\n"+strings.Repeat("- a\n", 2<<20))
 			}),
 			want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"json": {
-			reason: "The same in JSON.",
-			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+			reason: "A few kilobytes unpack to JSON that would need 600 MB of memory to parse.",
+			set: withImage(func(*testing.T, setting) []testcatalog.Entry {
 				return testcatalog.Files("configs/a.json", `{"schema":"olm.channel","package":"a","name":"a","entries":[`+strings.Repeat("{},", 4<<20)+"{}]}")
 			}),
 			want: v1alpha1.ReasonTooLarge, words: []string{"192 MiB of memory"},
 		},
 		"aliases": {
-			reason: "YAML whose aliases expand to 20 GB.",
-			set: pushed(func(*testing.T, setting) []testcatalog.Entry {
+			reason: "The aliases of a YAML document expand to 20 GB.",
+			set: withImage(func(*testing.T, setting) []testcatalog.Entry {
 				return testcatalog.Files("configs/a.yaml", "schema: olm.package\nname: a\na: &a "+strings.Repeat("x", 1<<20)+"\nvalues: ["+strings.Repeat("*a,",
 					20000)+"]\n")
 			}),

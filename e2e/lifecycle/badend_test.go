@@ -20,8 +20,8 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// badEnd is a state that only a user ends.
-type badEnd struct {
+// stuckState is a state that only a user ends.
+type stuckState struct {
 	name string
 
 	// manifests are the objects of the state, in a namespace of its own whose name replaces NAMESPACE; that of the catalog
@@ -53,7 +53,7 @@ func probe(fields string) string {
 
 const strategy = "install: {strategy: deployment, spec: {deployments: []}}"
 
-var badEnds = []badEnd{
+var stuckStates = []stuckState{
 	{"no package", group + subscription("nopackage", "source: CATALOG, channel: stable")},
 	{"no channel", group + subscription("badgood", "source: CATALOG, channel: nochannel")},
 	{"no catalog", group + subscription("badgood", "source: nocatalog, channel: stable")},
@@ -62,42 +62,42 @@ var badEnds = []badEnd{
 	{"no service account", strings.Replace(group, "spec: {", "spec: {serviceAccountName: nobody, ", 1) + subscription("badgood", "source: CATALOG, channel: stable")},
 	{"account without permissions", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: powerless}}\n---\n" +
 		strings.Replace(group, "spec: {", "spec: {serviceAccountName: powerless, ", 1) + subscription("badgood", "source: CATALOG, channel: stable")},
-	{"bundle that is refused", group + subscription("badrefused", "source: CATALOG, channel: stable")},
+	{"bundle that the API server rejects", group + subscription("badrefused", "source: CATALOG, channel: stable")},
 	{"operator that never starts", group + subscription("badstuck", "source: CATALOG, channel: stable")},
 	{"catalog without content", "{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: source}, spec: {sourceType: internal, configMap: nothing}}"},
 	{"catalog without an image", "{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: source}, spec: {sourceType: grpc, image: 'localhost:1/no/image:1'}}"},
-	{"definition that is missing", group + handmade(strategy+", customresourcedefinitions: {required: [{name: missings.missing.example.com, version: v1, kind: Missing}]}")},
-	{"strategy that is unknown", group + handmade("install: {strategy: unknown, spec: {deployments: []}}")},
-	{"Kubernetes that is too old", group + handmade(strategy+", minKubeVersion: 99.0.0")},
-	{"webhook that nobody granted", group + handmade(strategy+", webhookdefinitions: [{type: ValidatingAdmissionWebhook, generateName: hook.example.com, "+
+	{"missing CustomResourceDefinition", group + handmade(strategy+", customresourcedefinitions: {required: [{name: missings.missing.example.com, version: v1, kind: Missing}]}")},
+	{"unknown install strategy", group + handmade("install: {strategy: unknown, spec: {deployments: []}}")},
+	{"unmet minKubeVersion", group + handmade(strategy+", minKubeVersion: 99.0.0")},
+	{"webhook without a grant", group + handmade(strategy+", webhookdefinitions: [{type: ValidatingAdmissionWebhook, generateName: hook.example.com, "+
 		"deploymentName: none, admissionReviewVersions: [v1], sideEffects: None}]")},
 	{"Probe without an operator", probe("probeResources: [{name: probes.operators.coreos.com, upgradeable: Ready}]")},
-	{"Probe of nobody", group + strings.Replace(handmade(strategy), "handmade.v1.0.0", "probe", 1) +
+	{"Probe with a missing service account", group + strings.Replace(handmade(strategy), "handmade.v1.0.0", "probe", 1) +
 		probe("serviceAccountName: nobody, probeResources: [{name: probes.operators.coreos.com, upgradeable: Ready}]")},
-	{"Probe that may not read", group + strings.Replace(handmade(strategy), "handmade.v1.0.0", "probe", 1) + "{apiVersion: v1, kind: ServiceAccount, metadata: {name: powerless}}\n---\n" +
+	{"Probe with an account without permissions", group + strings.Replace(handmade(strategy), "handmade.v1.0.0", "probe", 1) + "{apiVersion: v1, kind: ServiceAccount, metadata: {name: powerless}}\n---\n" +
 		probe("serviceAccountName: powerless, probeResources: [{name: probes.operators.coreos.com, upgradeable: Ready}]")},
-	{"Probe of a kind that is missing", group + strings.Replace(handmade(strategy), "handmade.v1.0.0", "probe", 1) + probe("probeResources: [{name: missings.missing.example.com, upgradeable: Ready}]")},
+	{"Probe of a missing kind", group + strings.Replace(handmade(strategy), "handmade.v1.0.0", "probe", 1) + probe("probeResources: [{name: missings.missing.example.com, upgradeable: Ready}]")},
 	{"platform without a package", platformOperator("nopackage", "")},
 	{"platform in a reserved namespace", strings.Replace(platformOperator("badgood", ""), "NAMESPACE-installed", "kube-system", 1)},
-	{"platform with an object twice", platformOperator("badtwice", `, resources: [
+	{"platform with a duplicate object", platformOperator("badtwice", `, resources: [
 		{name: one, manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: twice}, data: {key: one}}},
 		{name: two, manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: twice}, data: {key: two}}}]`)},
 	{"platform with its own namespace", platformOperator("badown", `, resources: [
 		{name: own, manifest: {apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE-installed, labels: {own: "true"}}}}]`)},
-	{"platform with a kind that is missing", platformOperator("badkind", `, resources: [
+	{"platform with a missing kind", platformOperator("badkind", `, resources: [
 		{name: missing, manifest: {apiVersion: missing.example.com/v1, kind: Missing, metadata: {name: missing}}}]`)},
-	{"platform with a kind that it may not write", platformOperator("badright", `, resources: [
+	{"platform with a forbidden kind", platformOperator("badright", `, resources: [
 		{name: forbidden, manifest: {apiVersion: v1, kind: Secret, metadata: {name: forbidden}}}]`)},
-	{"platform with an object that is refused", platformOperator("badobject", `, resources: [
+	{"platform with an object that the API server rejects", platformOperator("badobject", `, resources: [
 		{name: refused, manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: Not_A_Name}}}]`)},
 	{"platform that another client contests", platformOperator("badcontest", `, resources: [
 		{name: contested, manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: contested}, data: {key: ours}}}]`)},
 }
 
-// TestBadEnds verifies that each of many states that only a user can end costs at most a few requests a minute, and that
-// the states do not burden the rest of the cluster.
-func TestBadEnds(t *testing.T) {
-	awaitNoneEnding(t)
+// TestRequestsOfStuckStates verifies that each of many states that only a user can end costs at most a few requests a minute,
+// and that the states do not burden the rest of the cluster.
+func TestRequestsOfStuckStates(t *testing.T) {
+	awaitNoneTerminating(t)
 	packages := []testcatalog.Package{
 		publish(t, testcatalog.Foo{Name: "badgood", Version: "1.0.0"}),
 		publish(t, testcatalog.Foo{Name: "badrefused", Version: "1.0.0", More: []string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: Not_A_Name}}"}}),
@@ -115,15 +115,15 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: ["*"]}]
 	s := newStage(t, "bad", packages...)
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	states := map[string]string{} // by the namespaces and the names of cluster-scoped objects that belong to them
-	for _, end := range badEnds {
+	for _, stuck := range stuckStates {
 		namespace := cluster.Namespace(t, "bad")
-		states[namespace], states[namespace+"-installed"] = end.name, end.name
+		states[namespace], states[namespace+"-installed"] = stuck.name, stuck.name
 		t.Cleanup(func() { beginDeletion(t, namespace) })
-		manifests := strings.NewReplacer("NAMESPACE", namespace, "CATALOG", s.catalog.Name).Replace(end.manifests)
+		manifests := strings.NewReplacer("NAMESPACE", namespace, "CATALOG", s.catalog.Name).Replace(stuck.manifests)
 		cluster.Apply(t, namespace, manifests)
-		uninstallPlatform(t, namespace, end, states)
-		if strings.Contains(end.name, "contests") {
-			contest(t, types.NamespacedName{Namespace: namespace + "-installed", Name: "contested"})
+		uninstallPlatform(t, namespace, stuck, states)
+		if strings.Contains(stuck.name, "contests") {
+			overwriteOnChange(t, types.NamespacedName{Namespace: namespace + "-installed", Name: "contested"})
 		}
 	}
 	awaitRare(t, states)
@@ -189,7 +189,7 @@ func requestsIn(t *testing.T, states map[string]string, since time.Time) map[str
 }
 
 // uninstallPlatform deletes the PlatformOperators of a state with the test.
-func uninstallPlatform(t *testing.T, namespace string, end badEnd, states map[string]string) {
+func uninstallPlatform(t *testing.T, namespace string, stuck stuckState, states map[string]string) {
 	t.Helper()
 	list := &platformv1alpha1.PlatformOperatorList{}
 	if err := cluster.Client.List(t.Context(), list); err != nil {
@@ -200,11 +200,11 @@ func uninstallPlatform(t *testing.T, namespace string, end badEnd, states map[st
 		if !strings.HasPrefix(op.Name, namespace+"-") {
 			continue
 		}
-		states[op.Name] = end.name
+		states[op.Name] = stuck.name
 		t.Cleanup(func() {
 			s := &stage{namespace: namespace}
 			s.patch(t, op, `{"metadata":{"annotations":{"`+platformv1alpha1.AnnotationDeleteAnyway+`":"true"}}}`)
-			deletes(t, op)
+			deleteAndWait(t, op)
 			if name := op.Spec.Namespace; strings.HasPrefix(name, namespace) { // it may contain data, so it stays
 				beginDeletion(t, name)
 			}
@@ -221,8 +221,8 @@ func beginDeletion(t *testing.T, name string) {
 	}
 }
 
-// contest changes a ConfigMap whenever another client writes it.
-func contest(t *testing.T, key types.NamespacedName) {
+// overwriteOnChange changes a ConfigMap whenever another client writes it.
+func overwriteOnChange(t *testing.T, key types.NamespacedName) {
 	t.Helper()
 	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	cluster.Await(t, o, func() string { return "" })

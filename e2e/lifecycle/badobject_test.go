@@ -12,9 +12,9 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// TestUndecodable verifies that objects that match the schema but not the Go type, including one that leads to a nil
+// TestUndecodableObjects verifies that objects that match the schema but not the Go type, including one that leads to a nil
 // pointer, affect only themselves, also after a restart. Each gets an Event, and is reconciled once it is corrected.
-func TestUndecodable(t *testing.T) {
+func TestUndecodableObjects(t *testing.T) {
 	s := newStage(t, "malformed", publish(t, testcatalog.Foo{Name: "healthy", Version: "1.0.0"}))
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	source := s.malformed(t, `{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: bad-source}, `+
@@ -22,16 +22,16 @@ func TestUndecodable(t *testing.T) {
 	csv := s.malformed(t, `{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, metadata: {name: bad-csv}, `+
 		`spec: {displayName: Bad, version: latest, install: {strategy: deployment, spec: {deployments: []}}}}`)
 	for _, o := range []client.Object{source, csv} {
-		s.hasEvent(t, v1alpha1.EventUndecodable, o.GetName()+": ")
+		s.awaitEvent(t, v1alpha1.EventUndecodable, o.GetName()+": ")
 	}
 	sub := s.subscribe(t, "healthy")
-	s.installed(t, sub, "healthy-operator.v1.0.0")
+	s.awaitInstalled(t, sub, "healthy-operator.v1.0.0")
 	manager.CheckAlive(t)
 
 	manager.Terminate(t)
 	again := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	s.offer(t, publish(t, testcatalog.Foo{Name: "healthy", Version: "1.0.0"}, testcatalog.Foo{Name: "healthy", Version: "1.1.0"}))
-	s.installed(t, sub, "healthy-operator.v1.1.0")
+	s.awaitInstalled(t, sub, "healthy-operator.v1.1.0")
 	for o, corrected := range map[*unstructured.Unstructured]string{
 		source: `{"spec":{"updateStrategy":null}}`,
 		csv:    `{"spec":{"version":"1.0.0"}}`,
@@ -41,7 +41,7 @@ func TestUndecodable(t *testing.T) {
 		}
 		s.await(t, o, func() string {
 			if o.Object["status"] == nil {
-				return "it is still not regarded"
+				return "it has no status yet"
 			}
 			return ""
 		})
@@ -53,7 +53,7 @@ func TestUndecodable(t *testing.T) {
 		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"version":"newest"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	s.hasEvent(t, v1alpha1.EventUndecodable, "healthy-operator.v1.1.0: ")
+	s.awaitEvent(t, v1alpha1.EventUndecodable, "healthy-operator.v1.1.0: ")
 	s.await(t, sub, func() string {
 		if !sub.Status.UpToDate {
 			return "it is no longer up to date"

@@ -35,7 +35,7 @@ type outcome struct {
 func TestBundles(t *testing.T) {
 	folder := os.Getenv("BUNDLES")
 	if folder == "" {
-		t.Skip("BUNDLES names no folder of packages: `make test-bundles BUNDLES=…` does")
+		t.Skip("BUNDLES is not set: `make test-bundles BUNDLES=…` sets it to a folder of packages")
 	}
 	packages, err := testcatalog.Load(folder)
 	if err != nil {
@@ -100,7 +100,7 @@ func settle(t *testing.T, outcomes []outcome) []outcome {
 		open := 0
 		for i := range outcomes {
 			o := &outcomes[i]
-			result, reason := judge(o)
+			result, reason := resultOf(o)
 			if result != o.result || reason != o.reason {
 				o.result, o.reason, o.duration, changed[i] = result, reason, time.Since(start), time.Now()
 			}
@@ -115,8 +115,8 @@ func settle(t *testing.T, outcomes []outcome) []outcome {
 	}
 }
 
-// judge returns the phase of a package's ClusterServiceVersion, or else a condition of its Subscription.
-func judge(o *outcome) (result, reason string) {
+// resultOf returns the phase of a package's ClusterServiceVersion, or else a condition of its Subscription.
+func resultOf(o *outcome) (result, reason string) {
 	ctx := context.Background()
 	csv := &v1alpha1.ClusterServiceVersion{}
 	err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: "b-" + o.pkg.Name, Name: o.csv}, csv)
@@ -164,7 +164,7 @@ func checkUpToDate(t *testing.T, outcomes []outcome) {
 			t.Errorf("Subscription %s reports UpToDate=%v (%s), but %s is %s", name, sub.Status.UpToDate, sub.Status.Message, o.csv, o.result)
 		}
 	}
-	t.Logf("UpToDate of %d Subscriptions compared with the truth: %d false", len(last), wrong)
+	t.Logf("compared UpToDate of %d Subscriptions with the running versions: %d are wrong", len(last), wrong)
 }
 
 func table(outcomes []outcome) string {

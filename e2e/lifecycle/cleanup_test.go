@@ -27,7 +27,7 @@ func TestCleanup(t *testing.T) {
 	v1, v2 := version("1.0.0"), version("1.1.0")
 	s := newStage(t, "tidy", publish(t, v1))
 	sub := s.subscribe(t, "tidy")
-	s.installed(t, sub, v1.CSV())
+	s.awaitInstalled(t, sub, v1.CSV())
 	mine := s.custom(t, "tidy", "mine", "[]")
 	here := cluster.Rediscovered(t)
 	finalizers := func(text string) {
@@ -39,10 +39,10 @@ func TestCleanup(t *testing.T) {
 	finalizers(`["example.com/tidy"]`)
 
 	s.offer(t, publish(t, v1, v2))
-	s.installed(t, sub, v2.CSV())
+	s.awaitInstalled(t, sub, v2.CSV())
 	cluster.AwaitGone(t, s.csv(v1.CSV()))
 	if err := here.Client.Get(t.Context(), client.ObjectKeyFromObject(mine), mine); err != nil || mine.GetDeletionTimestamp() != nil {
-		t.Fatalf("it does not outlive an update: %v %v", err, mine.GetDeletionTimestamp())
+		t.Fatalf("the custom resource is deleted by an update: %v %v", err, mine.GetDeletionTimestamp())
 	}
 
 	csv := s.csv(v2.CSV())
@@ -53,11 +53,11 @@ func TestCleanup(t *testing.T) {
 	}
 	s.await(t, csv, func() string {
 		if len(csv.Status.Cleanup.PendingDeletion) != 1 || csv.Status.Cleanup.PendingDeletion[0].Instances[0].Name != "mine" {
-			return fmt.Sprintf("it does not report what it waits for: %+v", csv.Status.Cleanup)
+			return fmt.Sprintf("its status does not list the pending custom resource: %+v", csv.Status.Cleanup)
 		}
 		return ""
 	})
-	s.runs(t, "tidy-operator", "example.com/tidy-operator:1.1.0", v2.CSV())
+	s.checkDeployment(t, "tidy-operator", "example.com/tidy-operator:1.1.0", v2.CSV())
 	finalizers("[]") // as the operator does
 	here.AwaitGone(t, mine)
 	cluster.AwaitGone(t, csv)
@@ -74,7 +74,7 @@ func TestCleanupWithoutOperatorGroup(t *testing.T) {
 	}}
 	s := newStage(t, "adrift", publish(t, foo))
 	sub := s.subscribe(t, "adrift")
-	s.installed(t, sub, foo.CSV())
+	s.awaitInstalled(t, sub, foo.CSV())
 	mine := s.custom(t, "adrift", "mine", "[]")
 	if err := cluster.Client.DeleteAllOf(t.Context(), &operatorsv1.OperatorGroup{}, client.InNamespace(s.namespace)); err != nil {
 		t.Fatal(err)
@@ -86,8 +86,8 @@ func TestCleanupWithoutOperatorGroup(t *testing.T) {
 		}
 	}
 	cluster.AwaitGone(t, csv)
-	s.hasEvent(t, v1alpha1.EventNotCleanedUp, "has no OperatorGroup")
+	s.awaitEvent(t, v1alpha1.EventNotCleanedUp, "has no OperatorGroup")
 	if err := cluster.Rediscovered(t).Client.Get(t.Context(), client.ObjectKeyFromObject(mine), mine); err != nil {
-		t.Errorf("the custom resource does not stay: %v", err)
+		t.Errorf("the custom resource was deleted: %v", err)
 	}
 }

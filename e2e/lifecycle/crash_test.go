@@ -36,7 +36,7 @@ import (
 // contents change under the same names: the result must be the old or the new contents, never a mixture. Unless E2E_ALL
 // is set, it does so for every third write, from a random one on.
 func TestKilledAfterEveryWrite(t *testing.T) {
-	awaitNoneEnding(t)
+	awaitNoneTerminating(t)
 	catalogs := "--catalog-dir=" + t.TempDir()
 	manager := cluster.StartManager(t, catalogs)
 	first := newCrash(t, 0)
@@ -44,10 +44,10 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 	manager.Terminate(t)
 	writes := first.updateKilledAfter(t, 0, catalogs)
 	manager = cluster.StartManager(t, catalogs)
-	want, content := first.settled(t)
-	t.Logf("undisturbed, an update takes %d writes and leaves\n%s", writes, strings.Join(want, "\n"))
+	want, content := first.awaitSettled(t)
+	t.Logf("without a kill, the update takes %d writes and results in\n%s", writes, strings.Join(want, "\n"))
 	if content != "old" {
-		t.Fatalf("the test is none: the content of the catalog is %q", content)
+		t.Fatalf("the content after the update is %q, want old: the test proves nothing", content)
 	}
 
 	contents := map[string]int{}
@@ -58,23 +58,23 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 			c.install(sub)
 			manager.Terminate(sub)
 			if c.updateKilledAfter(sub, k, catalogs) < k {
-				sub.Logf("not killed: the update took less than %d writes", k)
+				sub.Logf("the manager was not killed: the update took fewer than %d writes", k)
 			}
 			c.offer(sub, c.published(sub, "new"))
 			manager = cluster.StartManager(t, catalogs) // for the next one, too
-			c.installed(sub, c.sub, c.csv("1.1.0"))
+			c.awaitInstalled(sub, c.sub, c.csv("1.1.0"))
 			cluster.AwaitGone(sub, c.stage.csv(c.csv("1.0.0")))
-			got, content := c.settled(sub)
+			got, content := c.awaitSettled(sub)
 			contents[content]++
 			manager.CheckAlive(sub)
 			if diff := cmp.Diff(want, got); diff != "" {
-				sub.Errorf("killed after write %d, it ends up otherwise (-undisturbed +killed):\n%s", k, diff)
+				sub.Errorf("after a kill after write %d, the result differs (-without +with kill):\n%s", k, diff)
 			}
 		})
 	}
-	t.Logf("by what the catalog had: %v", contents)
+	t.Logf("updates by their content: %v", contents)
 	if contents["old"] == 0 || contents["new"] == 0 || len(contents) != 2 {
-		t.Errorf("an update that was begun ends with what it began with, any other with what the catalog has; here: %v", contents)
+		t.Errorf("updates by their content are %v, want some old, some new and none mixed", contents)
 	}
 }
 
@@ -121,7 +121,7 @@ func (c *crash) published(t *testing.T, content string) testcatalog.Package {
 func (c *crash) install(t *testing.T) {
 	t.Helper()
 	c.sub = c.subscribe(t, c.name)
-	c.installed(t, c.sub, c.csv("1.0.0"))
+	c.awaitInstalled(t, c.sub, c.csv("1.0.0"))
 	ownedBy(t, c.stage, c.csv("1.0.0"))
 }
 
@@ -153,7 +153,7 @@ func (c *crash) updateKilledAfter(t *testing.T, k int, catalogs string) int {
 			return int(writes.Load())
 		}
 	}
-	t.Fatal("neither was the manager killed nor the update done")
+	t.Fatal("timed out: the manager was not killed and the update is not done")
 	return 0
 }
 
@@ -181,9 +181,9 @@ func (s *stage) updated(ctx context.Context, sub *v1alpha1.Subscription, csv str
 // InstallPlan and that of an OperatorGroup's role.
 var generated = regexp.MustCompile(`(-operator\.v1\.[01]\.0).*|^(olm\.og\..*)-[0-9A-Za-z]+$|[0-9a-f]{10}$`)
 
-// settled waits until the garbage collector has deleted everything of the old version. It returns the remaining objects
+// awaitSettled waits until the garbage collector has deleted everything of the old version. It returns the remaining objects
 // without the package, namespace and content in them, and the content itself: several values if contents are mixed.
-func (c *crash) settled(t *testing.T) (lines []string, content string) {
+func (c *crash) awaitSettled(t *testing.T) (lines []string, content string) {
 	t.Helper()
 	old := func(l string) bool {
 		return strings.Contains(l, "operator.v1.0.0") && !strings.Contains(l, "InstallPlan") && !strings.Contains(l, "replaces=")
@@ -193,7 +193,7 @@ func (c *crash) settled(t *testing.T) (lines []string, content string) {
 		return !slices.ContainsFunc(lines, old), nil
 	})
 	if err != nil {
-		t.Errorf("something of the old version is left:\n%s", strings.Join(lines, "\n"))
+		t.Errorf("objects of the old version are left:\n%s", strings.Join(lines, "\n"))
 	}
 	var contents []string
 	for i := range lines {

@@ -111,7 +111,7 @@ func TestRandomFaults(t *testing.T) {
 	}
 	t.Logf("in %s of faults, %d updates have begun", lasts, passed)
 	if passed == 0 {
-		t.Error("no update began at all")
+		t.Error("no update began")
 	}
 	for _, m := range managers {
 		m.manager.CheckAlive(t)
@@ -187,11 +187,11 @@ func faultyOperators(t *testing.T, n int) []*faultyOperator {
 func (o *faultyOperator) begin(t *testing.T) {
 	t.Helper()
 	o.sub = o.stage.subscribe(t, o.pkg)
-	o.stage.installed(t, o.sub, o.versions[0].CSV())
+	o.stage.awaitInstalled(t, o.sub, o.versions[0].CSV())
 	o.custom = o.stage.custom(t, o.pkg, "busy", `[{type: Migrating, status: "True"}]`)
 	o.blocks, o.since = true, time.Now()
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: o.stage.namespace, Name: o.versions[0].CSV()}}
-	o.stage.await(t, probe, func() string { return holding(probe) })
+	o.stage.await(t, probe, func() string { return checkNotUpgradeable(probe) })
 }
 
 // flip has the custom resource allow updates if it blocks them, and the reverse.
@@ -205,7 +205,7 @@ func (o *faultyOperator) flip(t *testing.T) {
 	if next {
 		status = metav1.ConditionTrue
 	}
-	says(t, o.custom, status)
+	setMigrating(t, o.custom, status)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.blocks, o.since = next, time.Now()
@@ -240,7 +240,7 @@ func (o *faultyOperator) watch(ctx context.Context, t *testing.T) {
 			o.mu.Lock()
 			o.passed++
 			if served := time.Since(o.since); o.blocks && served > servedFor {
-				o.refused = append(o.refused, fmt.Sprintf("%s began %s after a no was served", csv.Name, served))
+				o.refused = append(o.refused, fmt.Sprintf("%s was installed %s after the API server served a blocking custom resource", csv.Name, served))
 			}
 			o.mu.Unlock()
 		}
@@ -265,7 +265,7 @@ func (o *faultyOperator) settle(t *testing.T) {
 	if o.blocks {
 		o.flip(t)
 	}
-	o.stage.installed(t, o.sub, o.versions[o.offered-1].CSV())
+	o.stage.awaitInstalled(t, o.sub, o.versions[o.offered-1].CSV())
 }
 
 // checkProbe compares the status of the Probe with the custom resource.
@@ -303,7 +303,7 @@ func (o *faultyOperator) countEvents(t *testing.T) {
 		}
 	}
 	if n > mostEvents+mostEventsEach*o.passed {
-		t.Errorf("%d Events about %s", n, o.pkg)
+		t.Errorf("%d Events for %s", n, o.pkg)
 	}
 	t.Logf("%s: %d updates, %d Events: %v", o.pkg, o.passed, n, about)
 }
@@ -357,6 +357,6 @@ func TestStartWithoutAPIServer(t *testing.T) {
 	for _, c := range clients {
 		c.Mend()
 	}
-	s.installed(t, sub, v1.CSV())
+	s.awaitInstalled(t, sub, v1.CSV())
 	manager.CheckAlive(t)
 }

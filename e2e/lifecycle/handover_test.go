@@ -32,10 +32,10 @@ func TestHandOver(t *testing.T) {
 	other := testcatalog.Foo{Name: "over", Version: "1.0.0"}
 	s := newStage(t, "handover", publish(t, one("1.0.0")), publish(t, other))
 	sub := s.subscribe(t, "hand")
-	s.installed(t, sub, one("1.0.0").CSV())
+	s.awaitInstalled(t, sub, one("1.0.0").CSV())
 
 	olmConfigs := olmcrds.OLMConfig()
-	decided(t, m, lifecycle.ModeOLM, func() { cluster.Create(t, olmConfigs) })
+	changeMode(t, m, lifecycle.ModeOLM, func() { cluster.Create(t, olmConfigs) })
 	t.Cleanup(func() {
 		if err := cluster.Client.Delete(context.Background(), olmConfigs); client.IgnoreNotFound(err) != nil {
 			t.Error(err)
@@ -43,21 +43,21 @@ func TestHandOver(t *testing.T) {
 	})
 	s.offer(t, publish(t, one("1.0.0"), one("1.1.0")), publish(t, other))
 	meanwhile := s.subscribe(t, other.Name)
-	s.untouched(t, sub, one("1.0.0").CSV())
-	s.untouched(t, meanwhile, "")
-	decided(t, m, lifecycle.ModeBuiltin, func() { remove(t, olmConfigs) })
-	s.installed(t, sub, one("1.1.0").CSV())
-	s.installed(t, meanwhile, other.CSV())
+	s.checkUntouched(t, sub, one("1.0.0").CSV())
+	s.checkUntouched(t, meanwhile, "")
+	changeMode(t, m, lifecycle.ModeBuiltin, func() { remove(t, olmConfigs) })
+	s.awaitInstalled(t, sub, one("1.1.0").CSV())
+	s.awaitInstalled(t, meanwhile, other.CSV())
 	if c := sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate); c.Message != one("1.1.0").CSV()+" is the newest, and runs" {
-		t.Errorf("a condition of the time with OLM has stayed: %+v", c)
+		t.Errorf("the condition that was set beside OLM is not updated: %+v", c)
 	}
 
-	decided(t, m, lifecycle.ModeOff, func() { relabel(t, nil) })
+	changeMode(t, m, lifecycle.ModeOff, func() { setLifecycleLabel(t, nil) })
 	s.offer(t, publish(t, one("1.0.0"), one("1.1.0"), one("1.2.0")), publish(t, other))
-	s.untouched(t, sub, one("1.1.0").CSV())
+	s.checkUntouched(t, sub, one("1.1.0").CSV())
 	builtin := v1alpha1.LifecycleBuiltin
-	decided(t, m, lifecycle.ModeBuiltin, func() { relabel(t, &builtin) })
-	s.installed(t, sub, one("1.2.0").CSV())
+	changeMode(t, m, lifecycle.ModeBuiltin, func() { setLifecycleLabel(t, &builtin) })
+	s.awaitInstalled(t, sub, one("1.2.0").CSV())
 	m.CheckAlive(t)
 }
 
@@ -68,13 +68,13 @@ func TestTakenOverFromOLM(t *testing.T) {
 	v1, v2 := testcatalog.Foo{Name: "taken", Version: "1.0.0"}, testcatalog.Foo{Name: "taken", Version: "1.1.0"}
 	s := newStage(t, "taken", publish(t, v1))
 	sub := s.subscribe(t, "taken")
-	s.installed(t, sub, v1.CSV())
+	s.awaitInstalled(t, sub, v1.CSV())
 	manager.Terminate(t)
 	deployment := &appsv1.Deployment{}
 	if err := cluster.Client.Get(t.Context(), s.key("taken-operator"), deployment); err != nil {
 		t.Fatal(err)
 	}
-	deletes(t, deployment.DeepCopy())
+	deleteAndWait(t, deployment.DeepCopy())
 	deployment.ResourceVersion, deployment.UID, deployment.ManagedFields = "", "", nil
 	deployment.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "OF_BEFORE", Value: "yes"}}
 	deployment.Spec.Template.Labels["of"] = "before"
@@ -84,21 +84,21 @@ func TestTakenOverFromOLM(t *testing.T) {
 
 	s.offer(t, publish(t, v1, v2))
 	cluster.StartManager(t, catalogs)
-	s.installed(t, sub, v2.CSV())
+	s.awaitInstalled(t, sub, v2.CSV())
 	if err := cluster.Client.Get(t.Context(), s.key("taken-operator"), deployment); err != nil {
 		t.Fatal(err)
 	}
 	template := deployment.Spec.Template
 	if env := template.Spec.Containers[0].Env; template.Labels["of"] != "" ||
 		slices.ContainsFunc(env, func(e corev1.EnvVar) bool { return e.Name == "OF_BEFORE" }) {
-		t.Errorf("it keeps what OLM wrote: %v %v", template.Labels, env)
+		t.Errorf("the Deployment keeps fields that OLM set: labels %v, environment %v", template.Labels, env)
 	}
 }
 
 const subscriptionsCRD = "subscriptions.operators.coreos.com"
 
-// relabel sets the lifecycle label on the CustomResourceDefinition of Subscriptions; nil removes it.
-func relabel(t *testing.T, value *string) {
+// setLifecycleLabel sets the lifecycle label on the CustomResourceDefinition of Subscriptions; nil removes it.
+func setLifecycleLabel(t *testing.T, value *string) {
 	t.Helper()
 	text := "null"
 	if value != nil {
@@ -115,9 +115,9 @@ func relabel(t *testing.T, value *string) {
 // terminating until the next request to delete it.
 func remove(t *testing.T, o client.Object) {
 	t.Helper()
-	asked := 0
+	requests := 0
 	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Second, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
-		asked++
+		requests++
 		if err := cluster.Client.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
 			return false, err
 		}
@@ -127,27 +127,27 @@ func remove(t *testing.T, o client.Object) {
 		return err == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%T %s is still there: %v\n%s", o, o.GetName(), err, testcluster.Print(o))
+		t.Fatalf("%T %s still exists: %v\n%s", o, o.GetName(), err, testcluster.Print(o))
 	}
-	if asked > 1 {
-		t.Logf("%T %s is gone after %d requests", o, o.GetName(), asked)
+	if requests > 1 {
+		t.Logf("%T %s was deleted after %d requests", o, o.GetName(), requests)
 	}
 }
 
-// decided makes a change that affects who runs the loops, and waits until the manager has logged that mode.
-func decided(t *testing.T, m *testcluster.Manager, mode lifecycle.Mode, change func()) {
+// changeMode makes a change that affects who runs the loops, and waits until the manager has logged that mode.
+func changeMode(t *testing.T, m *testcluster.Manager, mode lifecycle.Mode, change func()) {
 	t.Helper()
 	m.AwaitLog(t, fmt.Sprintf(`"lifecycle":%q,"because"`, mode), change)
 }
 
-// untouched waits until the manager is idle and verifies that the loops did not change the Subscription.
-func (s *stage) untouched(t *testing.T, sub *v1alpha1.Subscription, installed string) {
+// checkUntouched waits until the manager is idle and verifies that the loops did not change the Subscription.
+func (s *stage) checkUntouched(t *testing.T, sub *v1alpha1.Subscription, installed string) {
 	t.Helper()
 	cluster.AwaitIdle(t, 3*time.Second, manager.UserAgent)
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(sub), sub); err != nil {
 		t.Fatal(err)
 	}
 	if sub.Status.InstalledCSV != installed || sub.Status.CurrentCSV != installed {
-		t.Errorf("the loops act although they are not ours to run: installedCSV %q, currentCSV %q", sub.Status.InstalledCSV, sub.Status.CurrentCSV)
+		t.Errorf("the loops changed the Subscription while they should not run: installedCSV %q, currentCSV %q", sub.Status.InstalledCSV, sub.Status.CurrentCSV)
 	}
 }

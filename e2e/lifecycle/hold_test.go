@@ -22,21 +22,21 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestRetarget verifies that an operator's rights, its target namespaces and the custom resources that hold its update
-// follow a change of the OperatorGroup's targets, and that its rights in the former target are removed.
-func TestRetarget(t *testing.T) {
+// TestOperatorGroupTargetsChanged verifies that an operator's rights, its target namespaces and the custom resources that
+// hold its update follow a change of the OperatorGroup's targets, and that its rights in the former target are removed.
+func TestOperatorGroupTargetsChanged(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	versions := testcatalog.Holding("retarget", "1.0.0", "2.0.0")
 	s := newStage(t, "retarget", publish(t, versions[0]))
 	former, latter := cluster.Namespace(t, "former"), cluster.Namespace(t, "latter")
-	s.target(t, former)
+	s.setTargets(t, former)
 	sub := s.subscribe(t, "retarget")
-	s.installed(t, sub, versions[0].CSV())
-	if n := s.bindings(t, former); n == 0 {
-		t.Error("the operator has no rights where it works")
+	s.awaitInstalled(t, sub, versions[0].CSV())
+	if n := s.countRoleBindings(t, former); n == 0 {
+		t.Error("the operator has no RoleBindings in its target namespace")
 	}
 
-	s.target(t, latter)
+	s.setTargets(t, latter)
 	csv := s.csv(versions[0].CSV())
 	s.await(t, csv, func() string {
 		if got := csv.Annotations[operatorsv1.OperatorGroupTargetsAnnotationKey]; got != latter {
@@ -47,20 +47,20 @@ func TestRetarget(t *testing.T) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "retarget-operator"}}
 	s.await(t, deployment, func() string {
 		if got := deployment.Spec.Template.Annotations[operatorsv1.OperatorGroupTargetsAnnotationKey]; got != latter {
-			return "its pods have the target namespaces " + got
+			return "the target namespaces of its pods are " + got
 		}
 		return ""
 	})
 	awaitNone(t, &rbacv1.RoleBindingList{}, client.InNamespace(former))
 	awaitNone(t, &rbacv1.RoleList{}, client.InNamespace(former))
-	if s.bindings(t, latter) == 0 {
-		t.Error("the operator has no rights in its new target")
+	if s.countRoleBindings(t, latter) == 0 {
+		t.Error("the operator has no RoleBindings in its new target namespace")
 	}
 
 	s.customIn(t, latter, "retarget", "busy", `[{type: Migrating, status: "True"}]`)
 	s.offer(t, publish(t, versions...))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", latter)
-	s.absent(t, s.csv(versions[1].CSV()))
+	s.checkAbsent(t, s.csv(versions[1].CSV()))
 }
 
 // TestProbeDeleted verifies that an update is held while an operator that opted in has no Probe, until the Probe is
@@ -71,10 +71,10 @@ func TestProbeDeleted(t *testing.T) {
 	versions := testcatalog.Holding("unprobed", "1.0.0", "2.0.0")
 	s := newStage(t, "unprobed", publish(t, versions[0]))
 	sub := s.subscribe(t, "unprobed")
-	s.installed(t, sub, versions[0].CSV())
+	s.awaitInstalled(t, sub, versions[0].CSV())
 	busy := s.custom(t, "unprobed", "busy", `[{type: Migrating, status: "True"}]`)
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: versions[0].CSV()}}
-	s.await(t, probe, func() string { return holding(probe) })
+	s.await(t, probe, func() string { return checkNotUpgradeable(probe) })
 	first := probe.UID
 
 	manager.Kill(t)
@@ -84,24 +84,24 @@ func TestProbeDeleted(t *testing.T) {
 	s.offer(t, publish(t, versions...))
 	cluster.StartManager(t, catalogs)
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
-	s.absent(t, s.csv(versions[1].CSV()))
+	s.checkAbsent(t, s.csv(versions[1].CSV()))
 	s.await(t, probe, func() string {
 		if probe.UID == first {
-			return "it is the old one"
+			return "it has not been recreated"
 		}
 		return ""
 	})
-	migrated(t, busy)
-	s.installed(t, sub, versions[1].CSV())
+	finishMigration(t, busy)
+	s.awaitInstalled(t, sub, versions[1].CSV())
 }
 
-// installedHolding installs the first of two versions of an operator that may hold its update.
-func installedHolding(t *testing.T, name string) (*stage, *v1alpha1.Subscription, []testcatalog.Foo) {
+// installHolding installs the first of two versions of an operator that may hold its update.
+func installHolding(t *testing.T, name string) (*stage, *v1alpha1.Subscription, []testcatalog.Foo) {
 	t.Helper()
 	versions := testcatalog.Holding(name, "1.0.0", "2.0.0")
 	s := newStage(t, name, publish(t, versions[0]))
 	sub := s.subscribe(t, name)
-	s.installed(t, sub, versions[0].CSV())
+	s.awaitInstalled(t, sub, versions[0].CSV())
 	return s, sub, versions
 }
 
@@ -111,7 +111,7 @@ func TestFailover(t *testing.T) {
 		return cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	}
 	first := start()
-	s, sub, versions := installedHolding(t, "failover")
+	s, sub, versions := installHolding(t, "failover")
 	second := start()
 	first.Pause(t)
 	busy := s.custom(t, "failover", "busy", `[{type: Migrating, status: "True"}]`)
@@ -120,9 +120,9 @@ func TestFailover(t *testing.T) {
 	first.Resume(t)
 	first.AwaitEnd(t)
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
-	s.absent(t, s.csv(versions[1].CSV()))
-	migrated(t, busy)
-	s.installed(t, sub, versions[1].CSV())
+	s.checkAbsent(t, s.csv(versions[1].CSV()))
+	finishMigration(t, busy)
+	s.awaitInstalled(t, sub, versions[1].CSV())
 	second.CheckAlive(t)
 }
 
@@ -130,7 +130,7 @@ func TestFailover(t *testing.T) {
 // Changes of custom resources in the meantime take effect once they are read again.
 func TestReaderKilled(t *testing.T) {
 	first := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
-	s, sub, versions := installedHolding(t, "unread")
+	s, sub, versions := installHolding(t, "unread")
 	first.Reader().Kill(t)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: testcluster.ManagerAccount.Namespace, Name: "operator-status"}}
 	cluster.Await(t, lease, func() string {
@@ -142,28 +142,28 @@ func TestReaderKilled(t *testing.T) {
 	busy := s.custom(t, "unread", "busy", `[{type: Migrating, status: "True"}]`)
 	s.offer(t, publish(t, versions...))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotRead, "no process reads custom resources", versions[1].CSV())
-	s.absent(t, s.csv(versions[1].CSV()))
+	s.checkAbsent(t, s.csv(versions[1].CSV()))
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
-	migrated(t, busy)
-	s.installed(t, sub, versions[1].CSV())
+	finishMigration(t, busy)
+	s.awaitInstalled(t, sub, versions[1].CSV())
 }
 
-// TestOneProcess verifies that one process with the permissions of config/rbac runs all controllers: it acts as the service
-// account of the loops, and holds an update.
-func TestOneProcess(t *testing.T) {
+// TestAllControllersInOneProcess verifies that one process with the permissions of config/rbac runs all controllers: it acts
+// as the service account of the loops, and holds an update.
+func TestAllControllersInOneProcess(t *testing.T) {
 	m := cluster.StartOneProcess(t, "--catalog-dir="+t.TempDir())
-	s, sub, versions := installedHolding(t, "alone")
+	s, sub, versions := installHolding(t, "alone")
 	busy := s.custom(t, "alone", "busy", `[{type: Migrating, status: "True"}]`)
 	s.offer(t, publish(t, versions...))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
-	migrated(t, busy)
-	s.installed(t, sub, versions[1].CSV())
+	finishMigration(t, busy)
+	s.awaitInstalled(t, sub, versions[1].CSV())
 	m.CheckAlive(t)
 }
 
-// TestProbeOfAnother verifies that an update is held, with advice, if another user's Probe has the CSV's name.
-func TestProbeOfAnother(t *testing.T) {
+// TestProbeNameConflict verifies that an update is held, with advice, if another user's Probe has the CSV's name.
+func TestProbeNameConflict(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	versions := testcatalog.Holding("theirs", "1.0.0", "2.0.0")
 	s := newStage(t, "theirs", publish(t, versions[0]))
@@ -171,48 +171,48 @@ func TestProbeOfAnother(t *testing.T) {
 	theirs.Spec = &v1alpha1.ProbeSpec{ProbeResources: []v1alpha1.ProbeResource{{Name: versions[0].CRD(), Upgradeable: "Anything"}}}
 	cluster.Create(t, theirs)
 	sub := s.subscribe(t, "theirs")
-	s.installed(t, sub, versions[0].CSV())
+	s.awaitInstalled(t, sub, versions[0].CSV())
 	s.offer(t, publish(t, versions...))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeConflict, theirs.Name, v1alpha1.AnnotationAllowUpgrade)
-	s.absent(t, s.csv(versions[1].CSV()))
+	s.checkAbsent(t, s.csv(versions[1].CSV()))
 	if err := cluster.Client.Delete(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
-	s.installed(t, sub, versions[1].CSV())
+	s.awaitInstalled(t, sub, versions[1].CSV())
 }
 
-// TestDependencyOfManual verifies that updates of a dependency of a Manual Subscription need approval too.
-func TestDependencyOfManual(t *testing.T) {
+// TestDependencyOfManualSubscription verifies that updates of a dependency of a Manual Subscription need approval too.
+func TestDependencyOfManualSubscription(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	dependency := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "dep", Version: version} }
 	parent := publish(t, testcatalog.Foo{Name: "parent", Version: "1.0.0", Requires: []string{"dep"}})
 	s := newStage(t, "depmanual", parent, publish(t, dependency("1.0.0")))
 	sub := s.subscribe(t, "parent", func(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual })
 	s.approve(t, sub)
-	s.installed(t, sub, "parent-operator.v1.0.0")
+	s.awaitInstalled(t, sub, "parent-operator.v1.0.0")
 
 	s.offer(t, parent, publish(t, dependency("1.0.0"), dependency("1.1.0")))
 	generated := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "dep-stable-" + s.catalog.Name + "-" + global}}
 	s.awaitTrue(t, generated, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
-	s.absent(t, s.csv("dep-operator.v1.1.0"))
+	s.checkAbsent(t, s.csv("dep-operator.v1.1.0"))
 	s.approve(t, generated)
-	s.installed(t, generated, "dep-operator.v1.1.0")
+	s.awaitInstalled(t, generated, "dep-operator.v1.1.0")
 }
 
-// TestOvertaken verifies that an InstallPlan that waits for approval is deleted when the catalog has a newer version or
-// the Subscription changes, so a user approves only the current plan.
-func TestOvertaken(t *testing.T) {
+// TestOutdatedInstallPlanDeleted verifies that an InstallPlan that waits for approval is deleted when the catalog has a newer
+// version or the Subscription changes, so a user approves only the current plan.
+func TestOutdatedInstallPlanDeleted(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "overtaken", Version: version} }
 	s := newStage(t, "overtaken", publish(t, foo("1.0.0")))
 	sub := s.subscribe(t, "overtaken", func(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual })
 	s.approve(t, sub)
-	s.installed(t, sub, foo("1.0.0").CSV())
+	s.awaitInstalled(t, sub, foo("1.0.0").CSV())
 
 	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0")))
-	second := s.awaitsApproval(t, sub, foo("2.0.0").CSV())
+	second := s.awaitPendingApproval(t, sub, foo("2.0.0").CSV())
 	s.offer(t, publish(t, foo("1.0.0"), foo("3.0.0")))
-	third := s.awaitsApproval(t, sub, foo("3.0.0").CSV())
+	third := s.awaitPendingApproval(t, sub, foo("3.0.0").CSV())
 	cluster.AwaitGone(t, second)
 
 	other := publish(t, foo("1.0.0"), foo("4.0.0"))
@@ -224,14 +224,14 @@ func TestOvertaken(t *testing.T) {
 	if err := cluster.Client.Patch(t.Context(), sub, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"channel":"fast"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	s.awaitsApproval(t, sub, foo("4.0.0").CSV())
+	s.awaitPendingApproval(t, sub, foo("4.0.0").CSV())
 	cluster.AwaitGone(t, third)
 	s.approve(t, sub)
-	s.installed(t, sub, foo("4.0.0").CSV())
+	s.awaitInstalled(t, sub, foo("4.0.0").CSV())
 }
 
-// target sets the target namespaces of the stage's OperatorGroup.
-func (s *stage) target(t *testing.T, namespaces ...string) {
+// setTargets sets the target namespaces of the stage's OperatorGroup.
+func (s *stage) setTargets(t *testing.T, namespaces ...string) {
 	t.Helper()
 	group := &operatorsv1.OperatorGroup{}
 	if err := cluster.Client.Get(t.Context(), s.key("group"), group); err != nil {
@@ -243,7 +243,7 @@ func (s *stage) target(t *testing.T, namespaces ...string) {
 	}
 }
 
-func (s *stage) bindings(t *testing.T, namespace string) int {
+func (s *stage) countRoleBindings(t *testing.T, namespace string) int {
 	t.Helper()
 	list := &rbacv1.RoleBindingList{}
 	if err := cluster.Client.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
@@ -252,13 +252,13 @@ func (s *stage) bindings(t *testing.T, namespace string) int {
 	return meta.LenList(list)
 }
 
-// awaitsApproval waits until the InstallPlan that installs a CSV for a Subscription needs approval, and returns it.
-func (s *stage) awaitsApproval(t *testing.T, sub *v1alpha1.Subscription, csv string) *olm.InstallPlan {
+// awaitPendingApproval waits until the InstallPlan that installs a CSV for a Subscription needs approval, and returns it.
+func (s *stage) awaitPendingApproval(t *testing.T, sub *v1alpha1.Subscription, csv string) *olm.InstallPlan {
 	t.Helper()
 	s.await(t, sub, func() string {
-		asks := sub.Status.GetCondition(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval).Status
-		if sub.Status.CurrentCSV != csv || asks != "True" {
-			return fmt.Sprintf("currentCSV is %s, it awaits approval: %s", sub.Status.CurrentCSV, asks)
+		awaiting := sub.Status.GetCondition(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval).Status
+		if sub.Status.CurrentCSV != csv || awaiting != "True" {
+			return fmt.Sprintf("currentCSV is %s, InstallPlanAwaitingManualApproval is %s", sub.Status.CurrentCSV, awaiting)
 		}
 		return ""
 	})
@@ -267,7 +267,7 @@ func (s *stage) awaitsApproval(t *testing.T, sub *v1alpha1.Subscription, csv str
 		t.Fatal(err)
 	}
 	if !slices.Contains(plan.Spec.ClusterServiceVersionNames, csv) {
-		t.Fatalf("InstallPlan %s is for %v", plan.Name, plan.Spec.ClusterServiceVersionNames)
+		t.Fatalf("InstallPlan %s installs %v, want %s", plan.Name, plan.Spec.ClusterServiceVersionNames, csv)
 	}
 	return plan
 }

@@ -26,16 +26,16 @@ const (
 	loops  = "loops"
 )
 
-// startBehind starts the managers behind a proxy. The seed does not matter: the tests inject no random faults.
-func startBehind(t *testing.T) (*testcluster.Manager, *faults.Proxy) {
+// startBehindProxy starts the managers behind a proxy. The seed does not matter: the tests inject no random faults.
+func startBehindProxy(t *testing.T) (*testcluster.Manager, *faults.Proxy) {
 	t.Helper()
 	proxy := faults.New(t, cluster.Config, 1)
 	through := cluster.ThroughEach(proxy.Client(reader).Server, proxy.Client(loops).Server)
 	return through.StartManager(t, "--catalog-dir="+t.TempDir()), proxy
 }
 
-// says sets Migrating of a custom resource.
-func says(t *testing.T, o *unstructured.Unstructured, migrating metav1.ConditionStatus) {
+// setMigrating sets Migrating of a custom resource.
+func setMigrating(t *testing.T, o *unstructured.Unstructured, migrating metav1.ConditionStatus) {
 	t.Helper()
 	patch := `{"status":{"conditions":[{"type":"Migrating","status":"` + string(migrating) + `","reason":"Test","message":""}]}}`
 	if err := cluster.Client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
@@ -49,15 +49,15 @@ func (s *stage) awaitAllowed(t *testing.T, csv string) {
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
 	s.await(t, probe, func() string {
 		if !meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) || probe.Status.Summary == nil || probe.Status.Summary.Total == 0 {
-			return "it allows nothing yet"
+			return "it does not allow the update yet"
 		}
 		return ""
 	})
 }
 
-// TestUnheard verifies that an update waits for a custom resource whose change its Probe cannot have observed: the watch
-// is silent, or reading fails, or the process that reads is frozen.
-func TestUnheard(t *testing.T) {
+// TestUpdateHeldWithoutCurrentReads verifies that an update waits for a custom resource whose change its Probe cannot have
+// observed: the watch is silent, or reading fails, or the process that reads is frozen.
+func TestUpdateHeldWithoutCurrentReads(t *testing.T) {
 	refused := func(client string, code int) faults.Config {
 		return faults.Config{Refused: []faults.Refusal{{Client: client, Resource: "unheards", Code: code, RetryAfter: 1}}}
 	}
@@ -69,29 +69,29 @@ func TestUnheard(t *testing.T) {
 		words  []string
 	}{
 		"Silent": {
-			reason: "A watch that is open and sends nothing is no yes.",
+			reason: "A silent watch does not allow the update.",
 			inject: func(_ *testcluster.Manager, p *faults.Proxy) {
 				p.Set(faults.Config{Behind: map[string]time.Duration{"unheards": faults.Silent}})
 			},
 			held: v1alpha1.ReasonProbeNotUpgradeable, words: []string{"busy", "does not report it yet"},
 		},
 		"Unavailable": {
-			reason: "Nor is the last one before reading failed.",
+			reason: "The last status before reads failed does not allow the update.",
 			inject: func(_ *testcluster.Manager, p *faults.Proxy) { p.Set(refused(reader, http.StatusServiceUnavailable)) },
 			held:   v1alpha1.ReasonProbeNotUpgradeable, words: []string{"busy"},
 		},
 		"TooManyRequests": {
-			reason: "An overloaded API server is no reason to go on.",
+			reason: "Throttling by the API server does not allow the update.",
 			inject: func(_ *testcluster.Manager, p *faults.Proxy) { p.Set(refused(reader, http.StatusTooManyRequests)) },
 			held:   v1alpha1.ReasonProbeNotUpgradeable, words: []string{"busy"},
 		},
 		"UnreadableForAll": {
-			reason: "What nobody can read is not known.",
+			reason: "Custom resources that no client can read do not allow the update.",
 			inject: func(_ *testcluster.Manager, p *faults.Proxy) { p.Set(refused("", http.StatusServiceUnavailable)) },
 			held:   v1alpha1.ReasonProbeNotRead,
 		},
 		"Frozen": {
-			reason: "A process may stop at any moment, its lease still valid.",
+			reason: "A reader that is frozen while its lease is valid does not allow the update.",
 			inject: func(m *testcluster.Manager, _ *faults.Proxy) { m.Reader().Pause(t) },
 			end:    func(m *testcluster.Manager, _ *faults.Proxy) { m.Reader().Resume(t) },
 			held:   "", words: []string{"unheard-operator.v2.0.0"},
@@ -99,18 +99,18 @@ func TestUnheard(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			manager, proxy := startBehind(t)
-			s, sub, versions := installedHolding(t, "unheard")
+			manager, proxy := startBehindProxy(t)
+			s, sub, versions := installHolding(t, "unheard")
 			custom := s.custom(t, "unheard", "busy", `[{type: Migrating, status: "False"}]`)
 			s.awaitAllowed(t, versions[0].CSV())
 
 			tc.inject(manager, proxy)
-			says(t, custom, metav1.ConditionTrue)
+			setMigrating(t, custom, metav1.ConditionTrue)
 			s.offer(t, publish(t, versions...))
 			s.await(t, sub, func() string {
 				c := sub.Status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
 				if c.Status != "True" || tc.held != "" && c.Reason != tc.held {
-					return tc.reason + " UpgradeHeld is " + string(c.Status) + " " + c.Reason
+					return tc.reason + " The condition UpgradeHeld is " + string(c.Status) + " " + c.Reason
 				}
 				for _, word := range tc.words {
 					if !strings.Contains(c.Message, word) {
@@ -119,16 +119,16 @@ func TestUnheard(t *testing.T) {
 				}
 				return ""
 			})
-			s.absent(t, s.csv(versions[1].CSV()))
+			s.checkAbsent(t, s.csv(versions[1].CSV()))
 
 			proxy.Set(faults.Config{})
 			if tc.end != nil {
 				tc.end(manager, proxy)
 			}
 			s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
-			s.absent(t, s.csv(versions[1].CSV()))
-			says(t, custom, metav1.ConditionFalse)
-			s.installed(t, sub, versions[1].CSV())
+			s.checkAbsent(t, s.csv(versions[1].CSV()))
+			setMigrating(t, custom, metav1.ConditionFalse)
+			s.awaitInstalled(t, sub, versions[1].CSV())
 			manager.CheckAlive(t)
 		})
 	}
@@ -136,8 +136,8 @@ func TestUnheard(t *testing.T) {
 
 // TestFirstWriteFails verifies that an update whose first write fails is held if it is no longer allowed at the retry.
 func TestFirstWriteFails(t *testing.T) {
-	manager, proxy := startBehind(t)
-	s, sub, versions := installedHolding(t, "unbegun")
+	manager, proxy := startBehindProxy(t)
+	s, sub, versions := installHolding(t, "unbegun")
 	custom := s.custom(t, "unbegun", "busy", `[{type: Migrating, status: "False"}]`)
 	s.awaitAllowed(t, versions[0].CSV())
 	proxy.Set(faults.Config{Refused: []faults.Refusal{
@@ -154,10 +154,10 @@ func TestFirstWriteFails(t *testing.T) {
 				return ""
 			}
 		}
-		return "no InstallPlan is retried"
+		return "no InstallPlan has reason Retrying"
 	})
 
-	says(t, custom, metav1.ConditionTrue)
+	setMigrating(t, custom, metav1.ConditionTrue)
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: versions[0].CSV()}}
 	s.await(t, probe, func() string {
 		if !meta.IsStatusConditionFalse(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) {
@@ -167,14 +167,14 @@ func TestFirstWriteFails(t *testing.T) {
 	})
 	proxy.Set(faults.Config{})
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
-	s.absent(t, s.csv(versions[1].CSV()))
-	says(t, custom, metav1.ConditionFalse)
-	s.installed(t, sub, versions[1].CSV())
+	s.checkAbsent(t, s.csv(versions[1].CSV()))
+	setMigrating(t, custom, metav1.ConditionFalse)
+	s.awaitInstalled(t, sub, versions[1].CSV())
 	manager.CheckAlive(t)
 }
 
-// beside returns another namespace whose operators come from the same catalog.
-func (s *stage) beside(t *testing.T, prefix string) *stage {
+// inNewNamespace returns another namespace whose operators come from the same catalog.
+func (s *stage) inNewNamespace(t *testing.T, prefix string) *stage {
 	t.Helper()
 	out := &stage{namespace: cluster.Namespace(t, prefix), catalog: s.catalog}
 	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: out.namespace, Name: "group"}}
@@ -194,13 +194,13 @@ func TestStagedRollout(t *testing.T) {
 			first, second := testcatalog.Foo{Name: pkg, Version: "1.0.0", Upgradeable: "!Old"}, testcatalog.Foo{Name: pkg, Version: "2.0.0", Upgradeable: later}
 			s := newStage(t, pkg, publish(t, first))
 			sub := s.subscribe(t, pkg)
-			s.installed(t, sub, first.CSV())
+			s.awaitInstalled(t, sub, first.CSV())
 			custom := s.custom(t, pkg, "busy", `[{type: Old, status: "True"}]`)
 			s.offer(t, publish(t, first, second))
 			s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
 
-			other := s.beside(t, pkg+"-other")
-			other.installed(t, other.subscribe(t, pkg), second.CSV())
+			other := s.inNewNamespace(t, pkg+"-other")
+			other.awaitInstalled(t, other.subscribe(t, pkg), second.CSV())
 			probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: first.CSV()}}
 			s.await(t, probe, func() string {
 				c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionAnnotationsDiffer)
@@ -210,9 +210,9 @@ func TestStagedRollout(t *testing.T) {
 				return ""
 			})
 			s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
-			s.absent(t, s.csv(second.CSV()))
+			s.checkAbsent(t, s.csv(second.CSV()))
 
-			t.Log("nor does a new process, or a new Probe, take over the expression of the other namespace")
+			t.Log("a recreated Probe keeps the expression of the running version")
 			if err := cluster.Client.Delete(t.Context(), probe); err != nil {
 				t.Fatal(err)
 			}
@@ -222,21 +222,21 @@ func TestStagedRollout(t *testing.T) {
 				}
 				return ""
 			})
-			s.absent(t, s.csv(second.CSV()))
+			s.checkAbsent(t, s.csv(second.CSV()))
 			patch := `{"status":{"conditions":[{"type":"Old","status":"False","reason":"Test","message":""}]}}`
 			if err := cluster.Client.Status().Patch(t.Context(), custom, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 				t.Fatal(err)
 			}
-			s.installed(t, sub, second.CSV())
+			s.awaitInstalled(t, sub, second.CSV())
 		})
 	}
 }
 
-// TestReinstalled verifies that an operator that was uninstalled is not installed again in another version while the
-// custom resources that it left do not allow that; in the same version it is.
-func TestReinstalled(t *testing.T) {
+// TestReinstallAfterUninstall verifies that an operator that was uninstalled is not installed again in another version while
+// the custom resources that it left do not allow that; in the same version it is.
+func TestReinstallAfterUninstall(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
-	s, sub, versions := installedHolding(t, "again")
+	s, sub, versions := installHolding(t, "again")
 	custom := s.custom(t, "again", "busy", `[{type: Migrating, status: "True"}]`)
 	s.await(t, &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: versions[0].CSV()}}, func() string { return "" })
 	s.offer(t, publish(t, versions...))
@@ -244,26 +244,26 @@ func TestReinstalled(t *testing.T) {
 
 	s.uninstall(t, versions[0].CSV())
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy", "was uninstalled", v1alpha1.AnnotationAllowUpgrade)
-	s.absent(t, s.csv(versions[1].CSV()))
+	s.checkAbsent(t, s.csv(versions[1].CSV()))
 
-	t.Log("the same version may be installed again")
+	t.Log("reinstalling the same version")
 	s.offer(t, publish(t, versions[0]))
 	s.await(t, sub, func() string { // a plan for the other version may be created until the catalog has been read again
 		s.deletePlans(t)
 		if sub.Status.CurrentCSV != versions[0].CSV() {
-			return "it is for " + sub.Status.CurrentCSV
+			return "its currentCSV is " + sub.Status.CurrentCSV
 		}
 		return ""
 	})
-	s.installed(t, sub, versions[0].CSV())
+	s.awaitInstalled(t, sub, versions[0].CSV())
 	s.offer(t, publish(t, versions...))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
 
-	t.Log("and another one once they allow it")
+	t.Log("reinstalling another version once the custom resource allows it")
 	s.uninstall(t, versions[0].CSV())
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "was uninstalled")
-	says(t, custom, metav1.ConditionFalse)
-	s.installed(t, sub, versions[1].CSV())
+	setMigrating(t, custom, metav1.ConditionFalse)
+	s.awaitInstalled(t, sub, versions[1].CSV())
 }
 
 // uninstall deletes a CSV and all InstallPlans, as a user with the ClusterRole edit can.

@@ -28,7 +28,7 @@ import (
 func TestPrometheus(t *testing.T) {
 	program := filepath.Join(testcluster.Root(), "bin", "prometheus", "prometheus")
 	if _, err := os.Stat(program); err != nil {
-		t.Skipf("skipped: there is no Prometheus: make e2e downloads it on Debian: %v", err)
+		t.Skipf("Prometheus is not installed: make e2e downloads it on Debian: %v", err)
 	}
 	_, addresses := cluster.StartServingMetrics(t, "--catalog-dir="+t.TempDir())
 	versions := testcatalog.Holding("metered", "1.0.0", "2.0.0")
@@ -36,7 +36,7 @@ func TestPrometheus(t *testing.T) {
 	p := startPrometheus(t, program, scraper(t, s.namespace), addresses)
 
 	sub := s.subscribe(t, "metered")
-	s.installed(t, sub, versions[0].CSV())
+	s.awaitInstalled(t, sub, versions[0].CSV())
 	busy := s.custom(t, "metered", "busy", `[{type: Migrating, status: "True"}]`)
 	s.offer(t, publish(t, versions...))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
@@ -46,19 +46,19 @@ func TestPrometheus(t *testing.T) {
 	p.await(t, fmt.Sprintf("%s == %d", held, condition.LastTransitionTime.Unix()))
 	p.await(t, `operator_status_operators{state="Running", up_to_date="False"} > 0 and on () operator_status_blocked_operators{impact="Held"} > 0`)
 
-	migrated(t, busy)
-	s.installed(t, sub, versions[1].CSV())
+	finishMigration(t, busy)
+	s.awaitInstalled(t, sub, versions[1].CSV())
 	p.await(t, `operator_status_hold_duration_seconds_count{reason="ProbeNotUpgradeable"} > 0`)
 	p.await(t, fmt.Sprintf("absent(%s)", held))
 
-	for _, name := range listed(t) {
+	for _, name := range documentedMetrics(t) {
 		if !onlyOfFailures.MatchString(name) {
 			p.await(t, fmt.Sprintf(`count_over_time({__name__=~"%s(_count)?"}[10m])`, name))
 		}
 	}
 	for _, series := range p.query(t, `group by (__name__) ({__name__=~"operator_status_.+"})`) {
 		name := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(series.Metric["__name__"], "")
-		if !slices.Contains(listed(t), name) {
+		if !slices.Contains(documentedMetrics(t), name) {
 			t.Errorf("the manager serves %s, which docs/metrics.md does not list", name)
 		}
 	}
@@ -183,13 +183,13 @@ func (p prometheus) await(t *testing.T, query string) {
 		return len(got) > 0, nil
 	})
 	if err != nil {
-		t.Fatalf("no result of %s: %v; of operator_status_operator_blocked_since_timestamp_seconds: %v", query, last,
+		t.Fatalf("query %s has no result: %v; operator_status_operator_blocked_since_timestamp_seconds is %v", query, last,
 			p.query(t, "operator_status_operator_blocked_since_timestamp_seconds"))
 	}
 }
 
-// listed returns the metrics that docs/metrics.md lists.
-func listed(t *testing.T) (out []string) {
+// documentedMetrics returns the metrics that docs/metrics.md lists.
+func documentedMetrics(t *testing.T) (out []string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "metrics.md"))
 	if err != nil {

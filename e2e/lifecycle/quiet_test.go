@@ -16,7 +16,7 @@ import (
 // restarted manager writes once to each Probe, which records that it now reads it, and nothing else.
 func TestQuiet(t *testing.T) {
 	const operators, held, observed = 5, 1, 30 * time.Second
-	awaitNoneEnding(t)
+	awaitNoneTerminating(t)
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	var packages []testcatalog.Package
 	foo := func(i int) testcatalog.Foo {
@@ -31,9 +31,9 @@ func TestQuiet(t *testing.T) {
 		subs = append(subs, s.subscribe(t, foo(i).Name))
 	}
 	for i, sub := range subs {
-		s.installed(t, sub, foo(i).CSV())
+		s.awaitInstalled(t, sub, foo(i).CSV())
 	}
-	waitingOrRefused(t)
+	createStableSubscriptions(t)
 	cluster.AwaitSynced(t)
 	since := cluster.AwaitIdle(t, 3*time.Second)
 
@@ -42,7 +42,7 @@ func TestQuiet(t *testing.T) {
 
 	for _, r := range cluster.Requests(t, since) {
 		if r.Verb != "watch" {
-			t.Errorf("in a quiet cluster: %s", r)
+			t.Errorf("request in an idle cluster: %s", r)
 		}
 	}
 	manager.Terminate(t)
@@ -53,9 +53,9 @@ func TestQuiet(t *testing.T) {
 	again.CheckAlive(t)
 }
 
-// waitingOrRefused creates Subscriptions in the other stable states: a held update, a plan that needs approval, a
+// createStableSubscriptions creates Subscriptions in the other stable states: a held update, a plan that needs approval, a
 // missing catalog, a missing requirement, a bundle that the API server rejects, and an operator that does not start.
-func waitingOrRefused(t *testing.T) *stage {
+func createStableSubscriptions(t *testing.T) *stage {
 	t.Helper()
 	held := testcatalog.Holding("quietheld", "1.0.0", "1.1.0")
 	others := []testcatalog.Package{
@@ -66,10 +66,10 @@ func waitingOrRefused(t *testing.T) *stage {
 	}
 	s := newStage(t, "unquiet", append(others, publish(t, held[0]))...)
 	updated := s.subscribe(t, "quietheld")
-	s.installed(t, updated, held[0].CSV())
+	s.awaitInstalled(t, updated, held[0].CSV())
 	s.custom(t, "quietheld", "busy", `[{type: Migrating, status: "True"}]`)
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: held[0].CSV()}}
-	s.await(t, probe, func() string { return holding(probe) })
+	s.await(t, probe, func() string { return checkNotUpgradeable(probe) })
 	manual := s.subscribe(t, "quietmanual", func(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual })
 	needs, bad, stuck := s.subscribe(t, "quietneeds"), s.subscribe(t, "quietbad"), s.subscribe(t, "quietstuck")
 	nowhere := s.subscribe(t, "quietlost", func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = "nowhere" })

@@ -36,7 +36,7 @@ func TestSamples(t *testing.T) {
 			s.publish(t, sample, versions[:1]...)
 			former, latter := samples.CSV(sample, versions[0]), samples.CSV(sample, versions[1])
 			sub := s.subscribe(t, sample)
-			s.installed(t, sub, former)
+			s.awaitInstalled(t, sub, former)
 			stop := s.start(t, sample, binary, former)
 			probe := s.awaitProbe(t, former, metav1.ConditionTrue)
 
@@ -47,10 +47,10 @@ func TestSamples(t *testing.T) {
 			s.awaitProbe(t, former, metav1.ConditionFalse)
 			s.publish(t, sample, versions...)
 			s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, s.namespace+"/"+foo.Name)
-			s.absent(t, s.csv(latter))
+			s.checkAbsent(t, s.csv(latter))
 
 			samples.Change(t, cluster, foo, func(spec *foov1.FooSpec) { spec.Hold = false })
-			s.installed(t, sub, latter)
+			s.awaitInstalled(t, sub, latter)
 			samples.AwaitFoo(t, cluster, foo, "2.0.0", metav1.ConditionFalse)
 			stop() // its pod has been replaced
 			cluster.AwaitGone(t, s.csv(former))

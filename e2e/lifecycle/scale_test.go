@@ -30,7 +30,7 @@ func BenchmarkSubscribeFifty(b *testing.B) {
 		run++
 		manager := cluster.StartManager(b, "--catalog-dir="+b.TempDir())
 		crowd := newCrowd(b, fmt.Sprintf("run%d", run), namespaces*each)
-		b.Logf("peak memory of the manager before there is a catalog: %d MiB", manager.PeakMemory(b)>>20)
+		b.Logf("peak memory of the manager without a catalog: %d MiB", manager.PeakMemory(b)>>20)
 		crowd.offer(b)
 		b.Logf("peak memory of the manager with the catalog: %d MiB", manager.PeakMemory(b)>>20)
 		took += crowd.subscribe(b, namespaces, each)
@@ -90,7 +90,7 @@ func pushBundle(b *testing.B, images registry, bundle testcatalog.Bundle) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	images.push(b, "bundles/"+bundle.CSV.Name, labelled(b, testcatalog.BundleLabels, manifests))
+	images.push(b, "bundles/"+bundle.CSV.Name, imageWithLabels(b, testcatalog.BundleLabels, manifests))
 }
 
 // offer creates the CatalogSource and waits until it is read.
@@ -159,7 +159,7 @@ func (c *crowd) await(b *testing.B, count func(context.Context) (int, error)) {
 		return n == len(c.wanted), err
 	})
 	if err != nil {
-		b.Fatalf("%d of %d: %v", n, len(c.wanted), err)
+		b.Fatalf("%d of %d operators are done: %v", n, len(c.wanted), err)
 	}
 }
 

@@ -45,8 +45,8 @@ func (r registry) push(t testing.TB, repository string, image v1.Image) string {
 	return r.host + "/" + repository
 }
 
-// claim pushes the manifest of an image, without its layers, and returns its reference.
-func (r registry) claim(t testing.TB, repository string, image v1.Image) string {
+// pushManifest pushes the manifest of an image, without its layers, and returns its reference.
+func (r registry) pushManifest(t testing.TB, repository string, image v1.Image) string {
 	t.Helper()
 	reference, err := name.ParseReference(r.host + "/" + repository)
 	if err != nil {
@@ -60,10 +60,10 @@ func (r registry) claim(t testing.TB, repository string, image v1.Image) string 
 
 func image(t testing.TB, layers ...[]testcatalog.Entry) v1.Image {
 	t.Helper()
-	return labelled(t, nil, layers...)
+	return imageWithLabels(t, nil, layers...)
 }
 
-func labelled(t testing.TB, labels map[string]string, layers ...[]testcatalog.Entry) v1.Image {
+func imageWithLabels(t testing.TB, labels map[string]string, layers ...[]testcatalog.Entry) v1.Image {
 	t.Helper()
 	out, err := testcatalog.Image(labels, layers...)
 	if err != nil {
@@ -112,8 +112,8 @@ func serve(t testing.TB, address string, packages ...testcatalog.Package) {
 	t.Cleanup(func() { s.Stop(); <-done })
 }
 
-// silent accepts connections at a new address and never responds, until end is called or the test ends.
-func silent(t testing.TB) (address string, end func()) {
+// unresponsiveServer accepts connections at a new address and never responds, until end is called or the test ends.
+func unresponsiveServer(t testing.TB) (address string, end func()) {
 	t.Helper()
 	listener := listen(t, "127.0.0.1:0") // the kernel accepts the connections, and no code does
 	end = func() { _ = listener.Close() }
@@ -121,10 +121,10 @@ func silent(t testing.TB) (address string, end func()) {
 	return listener.Addr().String(), end
 }
 
-// nowhere returns an address that nothing listens on.
-func nowhere(t testing.TB) string {
+// unusedAddress returns an address that nothing listens on.
+func unusedAddress(t testing.TB) string {
 	t.Helper()
-	address, end := silent(t)
+	address, end := unresponsiveServer(t)
 	end()
 	return address
 }

@@ -54,7 +54,7 @@ func checkBadCatalogs(t *testing.T, cases map[string]badCatalog) {
 			if sub.Status.Message == "" || sub.Status.UpToDate {
 				t.Errorf("%s: message %q, UpToDate %v", tc.reason, sub.Status.Message, sub.Status.UpToDate)
 			}
-			in.unharmed(t, neighbour, near.CSV(), source.Name)
+			in.awaitUnaffected(t, neighbour, near.CSV(), source.Name)
 			t.Logf("%s\npeak memory of the manager: %d MiB before, %d MiB after", healthOf(source), before>>20, manager.PeakMemory(t)>>20)
 			checkWritten(t, around, folder, in.victim)
 			if mend == nil {
@@ -62,12 +62,12 @@ func checkBadCatalogs(t *testing.T, cases map[string]badCatalog) {
 			}
 			mend()
 			in.awaitHealth(t, source, metav1.ConditionTrue, v1alpha1.ReasonCatalogRead)
-			in.installed(t, sub, bad.CSV())
-			in.installed(t, neighbour, near.CSV())
+			in.awaitInstalled(t, sub, bad.CSV())
+			in.awaitInstalled(t, neighbour, near.CSV())
 		})
 	}
 	if peak := manager.PeakMemoryOfOne(t) >> 20; peak > memoryLimit {
-		t.Errorf("the manager has taken %d MiB, and its pod has %d", peak, memoryLimit)
+		t.Errorf("the manager used %d MiB of memory, more than the limit of its pod, %d MiB", peak, memoryLimit)
 	}
 	manager.CheckAlive(t)
 }
@@ -89,12 +89,12 @@ func checkWritten(t *testing.T, around, folder, victim string) {
 			got = append(got, e.Name())
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s holds %v, and should hold %v", dir, got, want)
+			t.Errorf("folder %s contains %v, want %v", dir, got, want)
 		}
 	}
 	const most = 1 << 20
 	if size := sizeOf(t, folder); size > most {
-		t.Errorf("%d bytes are left on the disk", size)
+		t.Errorf("%d bytes of the unusable catalog are left in the manager's folder", size)
 	}
 }
 
@@ -125,17 +125,17 @@ func imageSpec(image string) olm.CatalogSourceSpec {
 	return olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc, Image: image}
 }
 
-// polled sets the poll interval of an image to a second.
-func polled(spec olm.CatalogSourceSpec) olm.CatalogSourceSpec {
+// withPolling sets the poll interval of an image to a second.
+func withPolling(spec olm.CatalogSourceSpec) olm.CatalogSourceSpec {
 	spec.UpdateStrategy = &olm.UpdateStrategy{RegistryPoll: &olm.RegistryPoll{RawInterval: "1s"}}
 	return spec
 }
 
-// pushed returns a set function that pushes an image of one layer. Repair pushes a good catalog in its place.
-func pushed(layer func(*testing.T, setting) []testcatalog.Entry) func(*testing.T, setting) (olm.CatalogSourceSpec, func()) {
+// withImage returns a set function that pushes an image of one layer. Repair pushes a good catalog in its place.
+func withImage(layer func(*testing.T, setting) []testcatalog.Entry) func(*testing.T, setting) (olm.CatalogSourceSpec, func()) {
 	return func(t *testing.T, in setting) (olm.CatalogSourceSpec, func()) {
 		t.Helper()
-		spec := polled(imageSpec(in.registry.push(t, in.name, image(t, layer(t, in)))))
+		spec := withPolling(imageSpec(in.registry.push(t, in.name, image(t, layer(t, in)))))
 		return spec, func() { in.registry.push(t, in.name, catalogImage(t, in.good)) }
 	}
 }
@@ -158,7 +158,7 @@ func (s *stage) awaitHealth(t *testing.T, source *olm.CatalogSource, status meta
 	t.Helper()
 	s.await(t, source, func() string {
 		c := cmp.Or(meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionHealthy), &metav1.Condition{})
-		if c.Status != status || c.Reason != reason || lacks(c.Message, words) != "" {
+		if c.Status != status || c.Reason != reason || missingWord(c.Message, words) != "" {
 			return healthOf(source)
 		}
 		return ""
@@ -173,8 +173,8 @@ func healthOf(source *olm.CatalogSource) string {
 	return fmt.Sprintf("Healthy is %s (%s): %s", c.Status, c.Reason, c.Message)
 }
 
-// lacks returns the first of the words that a message does not contain, or empty.
-func lacks(message string, words []string) string {
+// missingWord returns the first of the words that a message does not contain, or empty.
+func missingWord(message string, words []string) string {
 	i := slices.IndexFunc(words, func(w string) bool { return !strings.Contains(message, w) })
 	if i < 0 {
 		return ""
@@ -182,12 +182,12 @@ func lacks(message string, words []string) string {
 	return words[i]
 }
 
-// unharmed waits until an operator is up to date and its Subscription reports only the unhealthy catalog.
-func (s *stage) unharmed(t *testing.T, sub *v1alpha1.Subscription, csv, unwell string) {
+// awaitUnaffected waits until an operator is up to date and its Subscription reports only the unhealthy catalog.
+func (s *stage) awaitUnaffected(t *testing.T, sub *v1alpha1.Subscription, csv, unhealthy string) {
 	t.Helper()
 	s.await(t, sub, func() string {
 		c := sub.Status.GetCondition(v1alpha1.SubscriptionCatalogSourcesUnhealthy)
-		if sub.Status.InstalledCSV != csv || !sub.Status.UpToDate || c.Status != corev1.ConditionTrue || !strings.Contains(c.Message, unwell) ||
+		if sub.Status.InstalledCSV != csv || !sub.Status.UpToDate || c.Status != corev1.ConditionTrue || !strings.Contains(c.Message, unhealthy) ||
 			sub.Status.Message != c.Message {
 			return fmt.Sprintf("installedCSV is %q, UpToDate %v, message %q", sub.Status.InstalledCSV, sub.Status.UpToDate, sub.Status.Message)
 		}

@@ -64,8 +64,8 @@ func (s *stage) offerConfig(t *testing.T, config declcfg.DeclarativeConfig) {
 	cluster.OfferCatalog(t, s.catalog, config)
 }
 
-// own returns the CatalogSource of the stage, with only its name and namespace.
-func (s *stage) own() *olm.CatalogSource {
+// catalogSource returns the CatalogSource of the stage, with only its name and namespace.
+func (s *stage) catalogSource() *olm.CatalogSource {
 	return &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}}
 }
 
@@ -74,7 +74,7 @@ func (s *stage) clear(t *testing.T) {
 	ctx := context.Background()
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}},
-		s.own(),
+		s.catalogSource(),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.catalog.Namespace, Name: s.catalog.Name}},
 	} {
 		if err := cluster.Client.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
@@ -104,8 +104,8 @@ func (s *stage) subscribe(t *testing.T, pkg string, change ...func(*v1alpha1.Sub
 	return sub
 }
 
-// installed waits until a Subscription reports that a version runs and is the newest, and checks its phase.
-func (s *stage) installed(t *testing.T, sub *v1alpha1.Subscription, csv string) {
+// awaitInstalled waits until a Subscription reports that a version runs and is the newest, and checks its phase.
+func (s *stage) awaitInstalled(t *testing.T, sub *v1alpha1.Subscription, csv string) {
 	t.Helper()
 	s.await(t, sub, func() string {
 		if sub.Status.InstalledCSV != csv || !sub.Status.UpToDate || sub.Status.Message != "" {
@@ -212,8 +212,8 @@ func (s *stage) customIn(t *testing.T, namespace, pkg, name, conditions string) 
 	return out
 }
 
-// migrated sets Migrating of a custom resource to False.
-func migrated(t *testing.T, o *unstructured.Unstructured) {
+// finishMigration sets Migrating of a custom resource to False.
+func finishMigration(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	const patch = `{"status":{"conditions":[{"type":"Migrating","status":"False","reason":"Test","message":""}]}}`
 	if err := cluster.Client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {

@@ -33,10 +33,10 @@ func TestTrace(t *testing.T) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "100") // milliseconds
 	flags := []string{"--catalog-dir=" + t.TempDir(), "--tracing-endpoint=" + receiver.address, "--tracing-insecure"}
 	manager := cluster.StartManager(t, flags...)
-	s, sub, versions := installedHolding(t, "foo")
+	s, sub, versions := installHolding(t, "foo")
 	busy := s.custom(t, "foo", "example", `[{type: Migrating, status: "True"}]`)
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: versions[0].CSV()}}
-	s.await(t, probe, func() string { return holding(probe) })
+	s.await(t, probe, func() string { return checkNotUpgradeable(probe) })
 	killed := probe.Status.Reader
 
 	manual := []byte(`{"spec":{"installPlanApproval":"Manual"}}`)
@@ -57,17 +57,17 @@ func TestTrace(t *testing.T) {
 		return ""
 	})
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example")
-	migrated(t, busy)
-	s.installed(t, sub, versions[1].CSV())
+	finishMigration(t, busy)
+	s.awaitInstalled(t, sub, versions[1].CSV())
 	update := receiver.trace(t, fmt.Sprintf("update %s -> %s", versions[0].CSV(), versions[1].CSV()))
 
 	for _, want := range []struct{ reason, name, key, value string }{
-		{"A hold has its reason.", "held", "operatorstatus.reason", v1alpha1.ReasonProbeNotUpgradeable},
-		{"A hold names what blocked the update.", "held", "operatorstatus.message", "Waiting for Foo " + s.namespace + "/example: Migrating is True"},
-		{"A span names its InstallPlan.", "InstallPlan installing", "olm.install_plan.name", sub.Status.InstallPlanRef.Name},
-		{"The root names what it updates from.", update[0].Name, "olm.csv.replaces", versions[0].CSV()},
-		{"Every span names its Subscription.", approval, "olm.subscription.name", sub.Name},
-		{"Every span names its namespace, as OpenTelemetry does.", approval, "k8s.namespace.name", s.namespace},
+		{"The span of a hold has its reason.", "held", "operatorstatus.reason", v1alpha1.ReasonProbeNotUpgradeable},
+		{"The span of a hold names the blocking custom resource.", "held", "operatorstatus.message", "Waiting for Foo " + s.namespace + "/example: Migrating is True"},
+		{"The span of an InstallPlan has the name of the InstallPlan.", "InstallPlan installing", "olm.install_plan.name", sub.Status.InstallPlanRef.Name},
+		{"The root span has the name of the replaced ClusterServiceVersion.", update[0].Name, "olm.csv.replaces", versions[0].CSV()},
+		{"Every span has the name of its Subscription.", approval, "olm.subscription.name", sub.Name},
+		{"Every span has its namespace as OpenTelemetry's attribute.", approval, "k8s.namespace.name", s.namespace},
 	} {
 		i := slices.IndexFunc(update, func(s span) bool { return s.Name == want.name })
 		if i < 0 || !strings.Contains(update[i].attribute(want.key), want.value) {
@@ -77,8 +77,8 @@ func TestTrace(t *testing.T) {
 
 	s.offer(t, publish(t, versions...), publish(t, testcatalog.Foo{Name: "bar", Version: "1.0.0"}),
 		publish(t, testcatalog.Foo{Name: "baz", Version: "1.0.0", Change: testcatalog.NeverStarts}))
-	s.installed(t, s.subscribe(t, "bar"), "bar-operator.v1.0.0")
-	documented(t, tree(update), tree(receiver.trace(t, "install bar-operator.v1.0.0")))
+	s.awaitInstalled(t, s.subscribe(t, "bar"), "bar-operator.v1.0.0")
+	checkDocumented(t, tree(update), tree(receiver.trace(t, "install bar-operator.v1.0.0")))
 	s.awaitTrue(t, s.subscribe(t, "baz"), v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.ReasonCSVFailed)
 	receiver.await(t, "the failed install", func(s span) bool {
 		return s.Name == "ClusterServiceVersion baz-operator.v1.0.0" && s.Status.Code == statusError
@@ -88,7 +88,7 @@ func TestTrace(t *testing.T) {
 	receiver.stop(t) // without its collector, the manager works and ends as usual
 	s.offer(t, publish(t, testcatalog.Holding("foo", "1.0.0", "2.0.0", "3.0.0")...))
 	s.approve(t, sub)
-	s.installed(t, sub, "foo-operator.v3.0.0")
+	s.awaitInstalled(t, sub, "foo-operator.v3.0.0")
 	manager.CheckAlive(t)
 	manager.Terminate(t)
 }
@@ -193,7 +193,7 @@ func (r *receiver) spans(t *testing.T) (out []span) {
 		}
 		for _, of := range batch.ResourceSpans {
 			if service := (span{Attributes: of.Resource.Attributes}).attribute("service.name"); service != "operator-status" {
-				t.Errorf("the service is %q", service)
+				t.Errorf("the service name is %q, want operator-status", service)
 			}
 			for _, scope := range of.ScopeSpans {
 				out = append(out, scope.Spans...)
@@ -254,7 +254,7 @@ func (r *receiver) check(t *testing.T) {
 		start, end := nanoseconds(t, s.StartTimeUnixNano), nanoseconds(t, s.EndTimeUnixNano)
 		from, to := nanoseconds(t, root.StartTimeUnixNano), nanoseconds(t, root.EndTimeUnixNano)
 		if s.ParentSpanID != root.SpanID || start > end || start < from || end > to {
-			t.Errorf("a part %+v\nis not within its root %+v", s, root)
+			t.Errorf("span %+v\nis not within its root %+v", s, root)
 		}
 	}
 }
@@ -272,8 +272,8 @@ func tree(spans []span) string {
 	return out
 }
 
-// documented verifies that docs/tracing.md shows those trees.
-func documented(t *testing.T, trees ...string) {
+// checkDocumented verifies that docs/tracing.md shows those trees.
+func checkDocumented(t *testing.T, trees ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "tracing.md"))
 	if err != nil {

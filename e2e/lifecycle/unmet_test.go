@@ -14,24 +14,24 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// TestUpdateThatCannotRun verifies that an update to a version that could not run here changes nothing: the running
+// TestUpdateWithUnmetRequirements verifies that an update to a version that could not run here changes nothing: the running
 // version stays Succeeded, with its definitions, until the catalog has a version that can run, or the cluster meets the
 // requirements of the new one.
-func TestUpdateThatCannotRun(t *testing.T) {
+func TestUpdateWithUnmetRequirements(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	for name, tc := range map[string]struct {
 		reason string
 		change func(csv *unstructured.Unstructured)
 		words  string
 	}{
-		"kubernetes": {"The cluster may be too old.", func(csv *unstructured.Unstructured) {
+		"kubernetes": {"The version requires a newer Kubernetes.", func(csv *unstructured.Unstructured) {
 			_ = unstructured.SetNestedField(csv.Object, "99.0.0", "spec", "minKubeVersion")
 		}, "requires Kubernetes 99.0.0"},
-		"mode": {"The version may not support the OperatorGroup any more.", func(csv *unstructured.Unstructured) {
+		"mode": {"The version does not support the OperatorGroup.", func(csv *unstructured.Unstructured) {
 			modes := []any{map[string]any{"type": "AllNamespaces", "supported": true}}
 			_ = unstructured.SetNestedSlice(csv.Object, modes, "spec", "installModes")
 		}, "does not support OperatorGroup"},
-		"native": {"An API may be missing.", func(csv *unstructured.Unstructured) {
+		"native": {"The version requires an API that is not served.", func(csv *unstructured.Unstructured) {
 			apis := []any{map[string]any{"group": "missing.example.com", "version": "v1", "kind": "Missing"}}
 			_ = unstructured.SetNestedSlice(csv.Object, apis, "spec", "nativeAPIs")
 		}, "missing.example.com/v1, Kind=Missing is not served"},
@@ -46,29 +46,29 @@ func TestUpdateThatCannotRun(t *testing.T) {
 			}
 			s := newStage(t, pkg, publish(t, v1))
 			sub := s.subscribe(t, pkg)
-			s.installed(t, sub, v1.CSV())
+			s.awaitInstalled(t, sub, v1.CSV())
 
 			s.offer(t, publish(t, v1, v2))
 			s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonRequirementsNotMet, tc.words)
-			s.absent(t, s.csv(v2.CSV()))
+			s.checkAbsent(t, s.csv(v2.CSV()))
 			running := s.csv(v1.CSV())
 			if err := cluster.Client.Get(t.Context(), s.key(running.Name), running); err != nil || running.Status.Phase != olm.CSVPhaseSucceeded {
-				t.Errorf("%s\nThe running version is %s: %v", tc.reason, running.Status.Phase, err)
+				t.Errorf("%s\nThe phase of the running version is %s, want Succeeded: %v", tc.reason, running.Status.Phase, err)
 			}
 			crd := &apiextensions.CustomResourceDefinition{}
 			if err := cluster.Client.Get(t.Context(), types.NamespacedName{Name: v1.CRD()}, crd); err != nil || crd.Labels["version"] != "" {
-				t.Errorf("%s\nIts definition has been changed: %v %v", tc.reason, crd.Labels, err)
+				t.Errorf("%s\nThe CustomResourceDefinition of the running version has changed: labels %v, error %v", tc.reason, crd.Labels, err)
 			}
 
 			s.offer(t, publish(t, v1, v3))
-			s.installed(t, sub, v3.CSV())
+			s.awaitInstalled(t, sub, v3.CSV())
 			cluster.AwaitGone(t, running)
 		})
 	}
 }
 
-// TestRequirementArrives verifies that an update waits for a requirement and continues once it is met.
-func TestRequirementArrives(t *testing.T) {
+// TestUpdateAfterRequirementMet verifies that an update waits for a requirement and continues once it is met.
+func TestUpdateAfterRequirementMet(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	v1, v2 := testcatalog.Foo{Name: "later", Version: "1.0.0"}, testcatalog.Foo{Name: "later", Version: "2.0.0"}
 	v2.Change = func(csv, _ *unstructured.Unstructured) {
@@ -76,12 +76,12 @@ func TestRequirementArrives(t *testing.T) {
 	}
 	s := newStage(t, "later", publish(t, v1))
 	sub := s.subscribe(t, "later")
-	s.installed(t, sub, v1.CSV())
+	s.awaitInstalled(t, sub, v1.CSV())
 	s.offer(t, publish(t, v1, v2))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonRequirementsNotMet, "Kind=Arrival is not served")
 	cluster.Apply(t, "", builder.CRD("arrivals", "arrives.example.com"))
 	t.Cleanup(func() {
-		deletes(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "arrivals.arrives.example.com"}})
+		deleteAndWait(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "arrivals.arrives.example.com"}})
 	})
-	s.installed(t, sub, v2.CSV())
+	s.awaitInstalled(t, sub, v2.CSV())
 }

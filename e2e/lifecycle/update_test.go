@@ -30,11 +30,11 @@ func TestUpdate(t *testing.T) {
 	v1, v2 := foo("1.0.0"), foo("1.1.0")
 	s := newStage(t, "update", publish(t, v1))
 	sub := s.subscribe(t, "update")
-	s.installed(t, sub, v1.CSV())
+	s.awaitInstalled(t, sub, v1.CSV())
 
 	cr := s.custom(t, "update", "example", `[{type: Migrating, status: "True", reason: Moving, message: half way}]`)
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1.CSV()}}
-	s.await(t, probe, func() string { return holding(probe) })
+	s.await(t, probe, func() string { return checkNotUpgradeable(probe) })
 	owned := ownedBy(t, s, v1.CSV())
 
 	s.offer(t, publish(t, v1, v2))
@@ -42,10 +42,10 @@ func TestUpdate(t *testing.T) {
 	if sub.Status.UpToDate || sub.Status.InstalledCSV != v1.CSV() || sub.Status.CurrentCSV != v2.CSV() || !strings.Contains(sub.Status.Message, "Migrating") {
 		t.Errorf("while the update is held, the status of the Subscription is wrong: %+v", sub.Status)
 	}
-	s.absent(t, s.csv(v2.CSV()))
+	s.checkAbsent(t, s.csv(v2.CSV()))
 
-	migrated(t, cr)
-	s.installed(t, sub, v2.CSV())
+	finishMigration(t, cr)
+	s.awaitInstalled(t, sub, v2.CSV())
 	cluster.AwaitGone(t, s.csv(v1.CSV()))
 	s.await(t, owned, func() string {
 		if len(owned.OwnerReferences) != 1 || owned.OwnerReferences[0].Name != v2.CSV() || !*owned.OwnerReferences[0].Controller {
@@ -53,8 +53,8 @@ func TestUpdate(t *testing.T) {
 		}
 		return ""
 	})
-	s.runs(t, "update-operator", "example.com/update-operator:1.1.0", v2.CSV())
-	s.leavesNothing(t, sub, v2, cr)
+	s.checkDeployment(t, "update-operator", "example.com/update-operator:1.1.0", v2.CSV())
+	s.checkUninstall(t, sub, v2, cr)
 	manager.CheckAlive(t)
 }
 
@@ -67,10 +67,10 @@ func TestOverride(t *testing.T) {
 	v1, v2 := foo("1.0.0"), foo("2.0.0")
 	s := newStage(t, "override", publish(t, v1))
 	sub := s.subscribe(t, "override")
-	s.installed(t, sub, v1.CSV())
+	s.awaitInstalled(t, sub, v1.CSV())
 	s.custom(t, "override", "busy", `[{type: Migrating, status: "True"}]`)
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1.CSV()}}
-	s.await(t, probe, func() string { return holding(probe) })
+	s.await(t, probe, func() string { return checkNotUpgradeable(probe) })
 	s.offer(t, publish(t, v1, v2))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable)
 	for _, csv := range []string{"override-operator.v9", v2.CSV()} {
@@ -79,11 +79,11 @@ func TestOverride(t *testing.T) {
 			t.Fatal(err)
 		}
 		if csv != v2.CSV() {
-			s.absent(t, s.csv(v2.CSV()))
+			s.checkAbsent(t, s.csv(v2.CSV()))
 		}
 	}
-	s.installed(t, sub, v2.CSV())
-	s.hasEvent(t, v1alpha1.EventUpgradeOverridden, "")
+	s.awaitInstalled(t, sub, v2.CSV())
+	s.awaitEvent(t, v1alpha1.EventUpgradeOverridden, "")
 }
 
 // TestManual verifies that a plan waits for approval and its message states how to approve it.
@@ -93,7 +93,7 @@ func TestManual(t *testing.T) {
 	s := newStage(t, "manual", publish(t, v1))
 	sub := s.subscribe(t, "manual", func(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual })
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
-	s.absent(t, s.csv(v1.CSV()))
+	s.checkAbsent(t, s.csv(v1.CSV()))
 	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sub.Status.InstallPlanRef.Name}}
 	s.await(t, plan, func() string {
 		if plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval || !strings.Contains(plan.Status.Message, "kubectl patch installplan") {
@@ -104,7 +104,7 @@ func TestManual(t *testing.T) {
 	if err := cluster.Client.Patch(t.Context(), plan, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"approved":true}}`))); err != nil {
 		t.Fatal(err)
 	}
-	s.installed(t, sub, v1.CSV())
+	s.awaitInstalled(t, sub, v1.CSV())
 }
 
 // TestDependency verifies that an operator that requires another's custom resources is installed together with it and
@@ -115,9 +115,9 @@ func TestDependency(t *testing.T) {
 	vault := testcatalog.Foo{Name: "vault", Version: "1.0.0", Requires: []string{"etcd"}}
 	s := newStage(t, "vault", publish(t, vault), publish(t, etcd))
 	sub := s.subscribe(t, "vault")
-	s.installed(t, sub, vault.CSV())
+	s.awaitInstalled(t, sub, vault.CSV())
 	dependency := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "etcd-stable-" + s.catalog.Name + "-" + global}}
-	s.installed(t, dependency, etcd.CSV())
+	s.awaitInstalled(t, dependency, etcd.CSV())
 	plan := &olm.InstallPlan{}
 	if err := cluster.Client.Get(t.Context(), s.key(sub.Status.InstallPlanRef.Name), plan); err != nil {
 		t.Fatal(err)
@@ -136,12 +136,12 @@ func TestDependency(t *testing.T) {
 	}
 }
 
-// absent checks that an object does not exist. The caller has already waited for a status that explains why.
-func (s *stage) absent(t *testing.T, o client.Object) {
+// checkAbsent checks that an object does not exist. The caller has already waited for a status that explains why.
+func (s *stage) checkAbsent(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err == nil {
 		s.logState(t)
-		t.Errorf("%T %s is there, and should not be yet", o, o.GetName())
+		t.Errorf("%T %s exists, want not found", o, o.GetName())
 	}
 }
 
@@ -158,8 +158,8 @@ func ownedBy(t *testing.T, s *stage, name string) *corev1.ConfigMap {
 	return out
 }
 
-// holding returns an empty string if a Probe reports Upgradeable as False.
-func holding(probe *v1alpha1.Probe) string {
+// checkNotUpgradeable returns an empty string if a Probe reports Upgradeable as False.
+func checkNotUpgradeable(probe *v1alpha1.Probe) string {
 	for _, c := range probe.Status.Conditions {
 		if c.Type == v1alpha1.ConditionUpgradeable && c.Status == metav1.ConditionFalse {
 			return ""
@@ -168,8 +168,8 @@ func holding(probe *v1alpha1.Probe) string {
 	return fmt.Sprintf("its conditions are %+v", probe.Status.Conditions)
 }
 
-// runs checks the image, the owner and the OPERATOR_CONDITION_NAME of a Deployment.
-func (s *stage) runs(t *testing.T, name, image, csv string) {
+// checkDeployment checks the image, the owner and the OPERATOR_CONDITION_NAME of a Deployment.
+func (s *stage) checkDeployment(t *testing.T, name, image, csv string) {
 	t.Helper()
 	d := &appsv1.Deployment{}
 	if err := cluster.Client.Get(t.Context(), s.key(name), d); err != nil {
@@ -185,9 +185,9 @@ func (s *stage) runs(t *testing.T, name, image, csv string) {
 	}
 }
 
-// leavesNothing deletes a Subscription and its ClusterServiceVersion and checks that their objects are deleted,
+// checkUninstall deletes a Subscription and its ClusterServiceVersion and checks that their objects are deleted,
 // except the custom resource and its CustomResourceDefinition.
-func (s *stage) leavesNothing(t *testing.T, sub *v1alpha1.Subscription, f testcatalog.Foo, cr client.Object) {
+func (s *stage) checkUninstall(t *testing.T, sub *v1alpha1.Subscription, f testcatalog.Foo, cr client.Object) {
 	t.Helper()
 	for _, o := range []client.Object{sub, s.csv(f.CSV())} {
 		if err := cluster.Client.Delete(context.Background(), o); err != nil {
@@ -201,7 +201,7 @@ func (s *stage) leavesNothing(t *testing.T, sub *v1alpha1.Subscription, f testca
 	}
 	for _, o := range []client.Object{cr, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.CRD()}}} {
 		if err := cluster.Client.Get(context.Background(), client.ObjectKeyFromObject(o), o); err != nil || o.GetDeletionTimestamp() != nil {
-			t.Errorf("%s should have stayed: %v", o.GetName(), err)
+			t.Errorf("%s was deleted with the operator: %v", o.GetName(), err)
 		}
 	}
 }

@@ -25,9 +25,9 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestRefusedUpdate verifies that an update changes nothing if one of its objects is rejected by the API server or our
+// TestRejectedUpdate verifies that an update changes nothing if one of its objects is rejected by the API server or our
 // own checks, and that the Subscription reports it. It succeeds once the cause is fixed and the InstallPlan is deleted.
-func TestRefusedUpdate(t *testing.T) {
+func TestRejectedUpdate(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	for name, tc := range map[string]struct {
 		reason string
@@ -37,7 +37,7 @@ func TestRefusedUpdate(t *testing.T) {
 		words  []string
 	}{
 		"unsafe": {
-			reason: "A CustomResourceDefinition that makes a custom resource invalid which is there.",
+			reason: "The new CustomResourceDefinition makes an existing custom resource invalid.",
 			foo: func(name, version string) testcatalog.Foo {
 				return testcatalog.Foo{Name: name, Version: version, Change: func(_, crd *unstructured.Unstructured) {
 					least := map[string]float64{"1.0.0": 1, "2.0.0": 5}[version]
@@ -58,7 +58,7 @@ func TestRefusedUpdate(t *testing.T) {
 			want: v1alpha1.PlanReasonCRDUpdateUnsafe, words: []string{"small", "delete this InstallPlan"},
 		},
 		"rejected": {
-			reason: "An object that the API server rejects: the last of the plan, whose others it would take.",
+			reason: "The API server rejects only the last object of the InstallPlan.",
 			foo: func(name, version string) testcatalog.Foo {
 				out := testcatalog.Foo{Name: name, Version: version}
 				if version == "2.0.0" {
@@ -69,7 +69,7 @@ func TestRefusedUpdate(t *testing.T) {
 			want: v1alpha1.PlanReasonComponentFailed, words: []string{"Service last", "spec.ports[0].port"},
 		},
 		"unserved": {
-			reason: "A kind that the API server does not serve, as those that clusters have dropped.",
+			reason: "The API server no longer serves the kind of an object.",
 			foo: func(name, version string) testcatalog.Foo {
 				out := testcatalog.Foo{Name: name, Version: version}
 				if version == "2.0.0" {
@@ -85,28 +85,28 @@ func TestRefusedUpdate(t *testing.T) {
 			v1, v2 := tc.foo(name, "1.0.0"), tc.foo(name, "2.0.0")
 			s := newStage(t, name, publish(t, v1))
 			sub := s.subscribe(t, name)
-			s.installed(t, sub, v1.CSV())
+			s.awaitInstalled(t, sub, v1.CSV())
 			mend := func() {}
 			if tc.before != nil {
 				mend = tc.before(t, s, name)
 			}
-			before := s.bare(t, name)
+			before := s.snapshot(t, name)
 			s.offer(t, publish(t, v1, v2))
 			s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanFailed, tc.want, tc.words...)
 			if sub.Status.UpToDate || sub.Status.InstalledCSV != v1.CSV() || !strings.Contains(sub.Status.Message, tc.words[0]) {
-				t.Errorf("%s: the status of the Subscription is wrong: %+v", tc.reason, sub.Status)
+				t.Errorf("%s The status of the Subscription is wrong: %+v", tc.reason, sub.Status)
 			}
-			if after := s.bare(t, name); after != before {
-				t.Errorf("%s: before the update was refused there was\n%s\nand afterwards\n%s", tc.reason, before, after)
+			if after := s.snapshot(t, name); after != before {
+				t.Errorf("%s The rejected update changed objects:\nbefore:\n%s\nafter:\n%s", tc.reason, before, after)
 			}
 			if tc.before == nil {
 				return // an invalid bundle can only be fixed by its author
 			}
 			mend()
 			refused := sub.Status.InstallPlanRef.Name
-			deletes(t, &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: refused}})
-			s.installed(t, sub, v2.CSV())
-			s.hasEvent(t, v1alpha1.ReasonReferencedInstallPlanNotFound, "InstallPlan "+refused+" was deleted")
+			deleteAndWait(t, &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: refused}})
+			s.awaitInstalled(t, sub, v2.CSV())
+			s.awaitEvent(t, v1alpha1.ReasonReferencedInstallPlanNotFound, "InstallPlan "+refused+" was deleted")
 		})
 	}
 }
@@ -126,14 +126,14 @@ func TestSelectorChanged(t *testing.T) {
 	}
 	s := newStage(t, "selector", publish(t, foo("1.0.0")))
 	sub := s.subscribe(t, "selector")
-	s.installed(t, sub, foo("1.0.0").CSV())
+	s.awaitInstalled(t, sub, foo("1.0.0").CSV())
 	former := &appsv1.Deployment{}
 	if err := cluster.Client.Get(t.Context(), s.key("selector-operator"), former); err != nil {
 		t.Fatal(err)
 	}
 	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0")))
-	s.installed(t, sub, foo("2.0.0").CSV())
-	s.runs(t, "selector-operator", "example.com/selector-operator:2.0.0", foo("2.0.0").CSV())
+	s.awaitInstalled(t, sub, foo("2.0.0").CSV())
+	s.checkDeployment(t, "selector-operator", "example.com/selector-operator:2.0.0", foo("2.0.0").CSV())
 	csv := s.csv(foo("2.0.0").CSV())
 	s.await(t, csv, func() string {
 		for _, transition := range csv.Status.LastTransitions {
@@ -141,7 +141,7 @@ func TestSelectorChanged(t *testing.T) {
 				return ""
 			}
 		}
-		return fmt.Sprintf("its status does not report that the Deployment was replaced: %+v", csv.Status.LastTransitions)
+		return fmt.Sprintf("its status does not report that the Deployment was recreated: %+v", csv.Status.LastTransitions)
 	})
 	pods := &corev1.PodList{}
 	if err := cluster.Client.List(t.Context(), pods, client.InNamespace(s.namespace), client.MatchingLabels{"version": "1.0.0"}); err != nil ||
@@ -160,25 +160,26 @@ func TestQuota(t *testing.T) {
 	cluster.Create(t, quota)
 	s.await(t, quota, func() string {
 		if len(quota.Status.Hard) == 0 {
-			return "it has no effect yet"
+			return "the quota has no effect yet"
 		}
 		return ""
 	})
 	sub := s.subscribe(t, "quota")
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden, "exceeded quota", "Service")
 	if !strings.Contains(sub.Status.Message, "exceeded quota") {
-		t.Errorf("the message is %q", sub.Status.Message)
+		t.Errorf("the message of the Subscription does not contain \"exceeded quota\": %q", sub.Status.Message)
 	}
-	s.absent(t, s.csv(f.CSV()))
+	s.checkAbsent(t, s.csv(f.CSV()))
 	s.patch(t, quota, `{"spec":{"hard":{"services":"1"}}}`)
-	s.installed(t, sub, f.CSV())
+	s.awaitInstalled(t, sub, f.CSV())
 }
 
-// TestNeighbour verifies that a problem with one Subscription does not delay younger ones in its namespace.
-func TestNeighbour(t *testing.T) {
+// TestFailingSubscriptionInSameNamespace verifies that a problem with one Subscription does not delay younger ones in its
+// namespace.
+func TestFailingSubscriptionInSameNamespace(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	s := newStage(t, "neighbour", publish(t, testcatalog.Foo{Name: "elder", Version: "1.0.0"}), publish(t, testcatalog.Foo{Name: "junior", Version: "1.0.0"}))
-	refuse(t, s.namespace, fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
+	createPolicy(t, s.namespace, fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: %[1]s}
 spec:
@@ -196,17 +197,17 @@ metadata: {name: %[1]s}
 spec: {policyName: %[1]s, validationActions: [Deny]}
 `, s.namespace))
 	s.subscribe(t, "elder")
-	s.installed(t, s.subscribe(t, "junior"), "junior-operator.v1.0.0")
+	s.awaitInstalled(t, s.subscribe(t, "junior"), "junior-operator.v1.0.0")
 }
 
-// refuse creates an admission policy with that name and waits until it takes effect.
-func refuse(t *testing.T, name, policy string) {
+// createPolicy creates an admission policy with that name and waits until it takes effect.
+func createPolicy(t *testing.T, name, policy string) {
 	t.Helper()
 	cluster.Apply(t, "", policy)
 	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind}}
 		o.SetName(name)
-		t.Cleanup(func() { deletes(t, o) })
+		t.Cleanup(func() { deleteAndWait(t, o) })
 	}
 	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "refused"}}
 	plan.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "elder", UID: "none"}}
@@ -215,7 +216,7 @@ func refuse(t *testing.T, name, policy string) {
 		return apierrors.IsInvalid(cluster.Client.Create(ctx, plan.DeepCopy(), client.DryRunAll)), nil
 	})
 	if err != nil {
-		t.Fatalf("the policy is not in force: %v", err)
+		t.Fatalf("the admission policy does not take effect: %v", err)
 	}
 }
 
@@ -231,7 +232,7 @@ func TestTerminatingTarget(t *testing.T) {
 	if err := cluster.Client.Delete(t.Context(), target); err != nil {
 		t.Fatal(err)
 	}
-	s.target(t, target.Name, s.namespace)
+	s.setTargets(t, target.Name, s.namespace)
 	sub := s.subscribe(t, "ending")
 	s.await(t, sub, func() string {
 		if !strings.Contains(sub.Status.Message, "being terminated") {
@@ -240,16 +241,16 @@ func TestTerminatingTarget(t *testing.T) {
 		return ""
 	})
 	if sub.Status.State == olm.SubscriptionStateFailed {
-		t.Errorf("what waits has not failed: %+v", sub.Status)
+		t.Errorf("the Subscription is reported as failed while it waits for the namespace: %+v", sub.Status)
 	}
-	s.target(t, s.namespace)
-	s.installed(t, sub, f.CSV())
+	s.setTargets(t, s.namespace)
+	s.awaitInstalled(t, sub, f.CSV())
 }
 
-// TestBrokenConversion verifies that a kind whose conversion webhook does not respond blocks only its dependents. Objects of
-// the kind that an old CSV owns are handed over in the API version that needs no conversion. If that is not served, the old
-// CSV stays until they can be handed over, without its Deployment, while others are installed and updated.
-func TestBrokenConversion(t *testing.T) {
+// TestBrokenConversionWebhook verifies that a kind whose conversion webhook does not respond blocks only its dependents.
+// Objects of the kind that an old CSV owns are handed over in the API version that needs no conversion. If that is not
+// served, the old CSV stays until they can be handed over, without its Deployment, while others are installed and updated.
+func TestBrokenConversionWebhook(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "converted", Version: version} }
 	renamed, newest := foo("3.0.0"), foo("4.0.0")
@@ -261,7 +262,7 @@ func TestBrokenConversion(t *testing.T) {
 	newest.Change = renamed.Change
 	s := newStage(t, "converted", publish(t, foo("1.0.0")))
 	sub := s.subscribe(t, "converted")
-	s.installed(t, sub, foo("1.0.0").CSV())
+	s.awaitInstalled(t, sub, foo("1.0.0").CSV())
 	broken := &apiextensions.CustomResourceDefinition{}
 	cluster.Apply(t, "", `
 apiVersion: apiextensions.k8s.io/v1
@@ -280,7 +281,7 @@ spec:
 `)
 	t.Cleanup(func() {
 		s.patch(t, broken, `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
-		deletes(t, broken)
+		deleteAndWait(t, broken)
 	})
 	broken.Name = "brokens.broken.example.com"
 	served := cluster.Rediscovered(t)
@@ -311,16 +312,16 @@ metadata:
 	}
 
 	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0")))
-	s.installed(t, sub, foo("2.0.0").CSV())
+	s.awaitInstalled(t, sub, foo("2.0.0").CSV())
 	cluster.AwaitGone(t, old)
 	served.Await(t, one, belongsTo(foo("2.0.0").CSV()))
 
-	t.Log("The version that it is stored in is served no more.")
+	t.Log("The storage version is no longer served.")
 	s.patch(t, broken, `{"spec":{"versions":[
 		{"name":"v1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}},
 		{"name":"v1beta1","served":false,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)
 	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0"), renamed))
-	s.installed(t, sub, renamed.CSV())
+	s.awaitInstalled(t, sub, renamed.CSV())
 	stays := s.csv(foo("2.0.0").CSV())
 	s.await(t, stays, func() string {
 		if stays.Status.Phase != olm.CSVPhaseDeleting || !strings.Contains(stays.Status.Message, "Broken") {
@@ -328,16 +329,16 @@ metadata:
 		}
 		return ""
 	})
-	s.hasEvent(t, v1alpha1.EventNotHandedOver, "Broken")
+	s.awaitEvent(t, v1alpha1.EventNotHandedOver, "Broken")
 	cluster.AwaitGone(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "converted-operator"}})
-	beside := s.beside(t, "unbroken")
+	elsewhere := s.inNewNamespace(t, "unbroken")
 	other := testcatalog.Foo{Name: "unbroken", Version: "1.0.0"}
-	beside.offer(t, publish(t, foo("1.0.0"), foo("2.0.0"), renamed), publish(t, other))
-	beside.installed(t, beside.subscribe(t, "unbroken"), other.CSV())
+	elsewhere.offer(t, publish(t, foo("1.0.0"), foo("2.0.0"), renamed), publish(t, other))
+	elsewhere.awaitInstalled(t, elsewhere.subscribe(t, "unbroken"), other.CSV())
 
-	t.Log("The operator is updated again: the versions that stay remain a chain.")
+	t.Log("After another update, both remaining versions wait in a chain.")
 	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0"), renamed, newest), publish(t, other))
-	s.installed(t, sub, newest.CSV())
+	s.awaitInstalled(t, sub, newest.CSV())
 	follows := s.csv(renamed.CSV())
 	s.await(t, follows, func() string {
 		if follows.Status.Phase != olm.CSVPhaseDeleting || !strings.Contains(follows.Status.Message, stays.Name+", which it replaced") {
@@ -346,17 +347,17 @@ metadata:
 		return ""
 	})
 
-	t.Log("It can be read again.")
+	t.Log("The kind can be read again.")
 	s.patch(t, broken, `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
 	cluster.AwaitGone(t, stays)
 	cluster.AwaitGone(t, follows)
 	one.SetAPIVersion("broken.example.com/v1")
 	served.Await(t, one, belongsTo(newest.CSV()))
-	s.installed(t, sub, newest.CSV())
+	s.awaitInstalled(t, sub, newest.CSV())
 }
 
-// TestRightsGone verifies that an update removes the rights that the new version does not request.
-func TestRightsGone(t *testing.T) {
+// TestRightsRemovedByUpdate verifies that an update removes the rights that the new version does not request.
+func TestRightsRemovedByUpdate(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo {
 		return testcatalog.Foo{Name: "narrowed", Version: version, Change: func(csv, _ *unstructured.Unstructured) {
@@ -367,15 +368,15 @@ func TestRightsGone(t *testing.T) {
 	}
 	s := newStage(t, "narrowed", publish(t, foo("1.0.0")))
 	sub := s.subscribe(t, "narrowed")
-	s.installed(t, sub, foo("1.0.0").CSV())
+	s.awaitInstalled(t, sub, foo("1.0.0").CSV())
 	s.offer(t, publish(t, foo("1.0.0"), foo("2.0.0")))
-	s.installed(t, sub, foo("2.0.0").CSV())
+	s.awaitInstalled(t, sub, foo("2.0.0").CSV())
 	labels := client.MatchingLabels{"olm.owner.namespace": s.namespace, "olm.owner.kind": "ClusterServiceVersion"}
 	awaitNone(t, &rbacv1.ClusterRoleBindingList{}, labels)
 }
 
-// bare returns the objects of a package, one per line, except InstallPlans and Subscriptions.
-func (s *stage) bare(t *testing.T, pkg string) string {
+// snapshot returns the objects of a package, one per line, except InstallPlans and Subscriptions.
+func (s *stage) snapshot(t *testing.T, pkg string) string {
 	t.Helper()
 	var out []string
 	for _, l := range s.lines(t, pkg) {
@@ -397,8 +398,8 @@ func (s *stage) patch(t *testing.T, o client.Object, patch string) {
 	}
 }
 
-// deletes deletes an object and waits until it does not exist.
-func deletes(t *testing.T, o client.Object) {
+// deleteAndWait deletes an object and waits until it does not exist.
+func deleteAndWait(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := cluster.Client.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
 		t.Errorf("deleting %T %s: %v", o, o.GetName(), err)

@@ -48,9 +48,9 @@ func TestMove(t *testing.T) {
 
 	m := cluster.StartManager(t)
 	s := newStage(t, "1.0.0")
-	s.runs(t, "1.0.0")
+	s.awaitRunning(t, "1.0.0")
 	before := s.deployment(t)
-	example := s.example(t)
+	example := s.createExample(t)
 
 	stopOLM(t)
 	run(t, to)
@@ -63,22 +63,22 @@ func TestMove(t *testing.T) {
 		}
 		return ""
 	})
-	s.same(t, before)
+	s.checkSameDeployment(t, before)
 	s.offer(t, "1.0.0", "1.1.0")
-	s.runs(t, "1.1.0")
+	s.awaitRunning(t, "1.1.0")
 
 	m.Terminate(t)
 	run(t, back)
 	startOLM(t)
 	cluster.StartManager(t, catalogs)
 	s.offer(t, "1.0.0", "1.1.0", "1.2.0")
-	s.runs(t, "1.2.0")
+	s.awaitRunning(t, "1.2.0")
 	if now := s.deployment(t); now.UID != before.UID {
-		t.Errorf("the Deployment was created again")
+		t.Errorf("the Deployment was recreated")
 	}
 	uid := example.UID
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(example), example); err != nil || example.UID != uid {
-		t.Errorf("the custom resource is another one, or does not exist any more: %v", err)
+		t.Errorf("the custom resource was deleted or recreated: %v", err)
 	}
 }
 
@@ -92,7 +92,7 @@ func commands(t *testing.T, text, section string) string {
 		out.WriteString(block[1])
 	}
 	if !found || out.Len() == 0 {
-		t.Fatalf("the document has no commands in a section %q", section)
+		t.Fatalf("docs/migrating-from-olm.md has no commands in section %q", section)
 	}
 	return out.String()
 }
@@ -136,7 +136,7 @@ func stopOLM(t *testing.T) {
 		}
 	}
 	if stopped != len(programs) {
-		t.Fatalf("%d of the processes %v were found in %s", stopped, programs, text)
+		t.Fatalf("stopped %d of the processes %v listed in %s", stopped, programs, text)
 	}
 }
 
@@ -185,7 +185,7 @@ EOF
 			_ = cmd.Wait()         // with an error, since it was killed
 			if t.Failed() {
 				text, _ := os.ReadFile(log.Name()) //nolint:errcheck // only to explain the failure
-				t.Logf("the end of the log of OLM's %s:\n%s", program, text[max(0, len(text)-4000):])
+				t.Logf("the log of OLM's %s ends with:\n%s", program, text[max(0, len(text)-4000):])
 			}
 		})
 	}
@@ -230,8 +230,8 @@ func (s *stage) offer(t *testing.T, versions ...string) {
 
 func csvOf(version string) string { return testcatalog.Foo{Name: name, Version: version}.CSV() }
 
-// runs waits until a version runs, its predecessor is deleted, and the Subscription is up to date.
-func (s *stage) runs(t *testing.T, version string) {
+// awaitRunning waits until a version runs, its predecessor is deleted, and the Subscription is up to date.
+func (s *stage) awaitRunning(t *testing.T, version string) {
 	t.Helper()
 	cluster.Await(t, s.sub, func() string {
 		csvs := &v1alpha1.ClusterServiceVersionList{}
@@ -241,7 +241,7 @@ func (s *stage) runs(t *testing.T, version string) {
 		upToDate := s.sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate)
 		if len(csvs.Items) != 1 || csvs.Items[0].Name != csvOf(version) || csvs.Items[0].Status.Phase != olm.CSVPhaseSucceeded ||
 			upToDate.Status != "True" || !strings.HasPrefix(upToDate.Message, csvOf(version)) {
-			out := fmt.Sprintf("UpToDate is %s: %s; there are", upToDate.Status, upToDate.Message)
+			out := fmt.Sprintf("UpToDate is %s: %s; ClusterServiceVersions:", upToDate.Status, upToDate.Message)
 			for _, csv := range csvs.Items {
 				out += fmt.Sprintf(" %s %s (%s: %s)", csv.Name, csv.Status.Phase, csv.Status.Reason, csv.Status.Message)
 			}
@@ -260,8 +260,8 @@ func (s *stage) deployment(t *testing.T) *appsv1.Deployment {
 	return out
 }
 
-// same verifies that the Deployment of the operator is unchanged, so its pods keep running.
-func (s *stage) same(t *testing.T, before *appsv1.Deployment) {
+// checkSameDeployment verifies that the Deployment of the operator is unchanged, so its pods keep running.
+func (s *stage) checkSameDeployment(t *testing.T, before *appsv1.Deployment) {
 	t.Helper()
 	now := s.deployment(t)
 	if diff := cmp.Diff(before.Spec, now.Spec); diff != "" || now.UID != before.UID {
@@ -269,8 +269,8 @@ func (s *stage) same(t *testing.T, before *appsv1.Deployment) {
 	}
 }
 
-// example creates a custom resource of the operator.
-func (s *stage) example(t *testing.T) *metav1.PartialObjectMetadata {
+// createExample creates a custom resource of the operator.
+func (s *stage) createExample(t *testing.T) *metav1.PartialObjectMetadata {
 	t.Helper()
 	_, group, _ := strings.Cut(testcatalog.Foo{Name: name}.CRD(), ".")
 	kind := strings.ToUpper(name[:1]) + name[1:]

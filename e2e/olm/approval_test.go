@@ -24,33 +24,33 @@ import (
 func TestApprovalGate(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "early", publish(t, "early", "1.0.0"))
-	sub := s.subscribe(t, "early", gated)
-	s.runs(t, sub, csvOf("early", "1.0.0"))
+	sub := s.subscribe(t, "early", withApprovalGate)
+	s.awaitRunning(t, sub, csvOf("early", "1.0.0"))
 
-	example := s.migrating(t, "early")
-	s.objects(t, csvOf("early", "1.0.0"))
+	example := s.createMigrating(t, "early")
+	s.awaitNotUpgradeable(t, csvOf("early", "1.0.0"))
 	before := definition(t, "early")
-	s.offer(t, changing(t, "early"))
-	s.held(t, sub)
-	messageContains(t, sub, v1alpha1.SubscriptionUpgradeHeld, "Migrating", "example", v1alpha1.AnnotationAllowUpgrade+"="+csvOf("early", "1.1.0"))
-	plan := s.plan(t, sub)
+	s.offer(t, packageWithCRDChange(t, "early"))
+	s.awaitHeld(t, sub)
+	checkMessage(t, sub, v1alpha1.SubscriptionUpgradeHeld, "Migrating", "example", v1alpha1.AnnotationAllowUpgrade+"="+csvOf("early", "1.1.0"))
+	plan := s.awaitPlan(t, sub)
 	cluster.Await(t, plan, func() string { // OLM sets the phase a moment after it creates the plan
 		if plan.Spec.Approved || plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
-			return fmt.Sprintf("it is %q, approved=%v", plan.Status.Phase, plan.Spec.Approved)
+			return fmt.Sprintf("its phase is %q, approved=%v", plan.Status.Phase, plan.Spec.Approved)
 		}
 		return ""
 	})
 	if after := definition(t, "early"); after.Generation != before.Generation {
 		t.Error("the CustomResourceDefinition has changed while the update was held")
 	}
-	s.absent(t, csvOf("early", "1.1.0"))
+	s.checkAbsent(t, csvOf("early", "1.1.0"))
 	if c := sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed); c.Status == corev1.ConditionTrue {
 		t.Errorf("the hold makes the resolution fail: %s", c.Message)
 	}
-	hasMigrated(t, example)
-	s.runs(t, sub, csvOf("early", "1.1.0"))
+	finishMigration(t, example)
+	s.awaitRunning(t, sub, csvOf("early", "1.1.0"))
 	if after := definition(t, "early"); after.Generation == before.Generation {
-		t.Error("the CustomResourceDefinition has not changed with the update: the test would not see it change before")
+		t.Error("the CustomResourceDefinition has not changed with the update: the test could not detect an early change")
 	}
 }
 
@@ -58,17 +58,17 @@ func TestApprovalGate(t *testing.T) {
 func TestApprovalGateOverride(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "forced", publish(t, "forced", "1.0.0"))
-	sub := s.subscribe(t, "forced", gated)
-	s.runs(t, sub, csvOf("forced", "1.0.0"))
-	s.migrating(t, "forced")
-	s.objects(t, csvOf("forced", "1.0.0"))
+	sub := s.subscribe(t, "forced", withApprovalGate)
+	s.awaitRunning(t, sub, csvOf("forced", "1.0.0"))
+	s.createMigrating(t, "forced")
+	s.awaitNotUpgradeable(t, csvOf("forced", "1.0.0"))
 	s.offer(t, publish(t, "forced", "1.0.0", "1.1.0"))
-	s.held(t, sub)
+	s.awaitHeld(t, sub)
 	annotate(t, sub, v1alpha1.AnnotationAllowUpgrade, csvOf("forced", "9.9.9"))
-	s.absent(t, csvOf("forced", "1.1.0"))
+	s.checkAbsent(t, csvOf("forced", "1.1.0"))
 	annotate(t, sub, v1alpha1.AnnotationAllowUpgrade, csvOf("forced", "1.1.0"))
-	s.runs(t, sub, csvOf("forced", "1.1.0"))
-	s.event(t, v1alpha1.EventUpgradeOverridden)
+	s.awaitRunning(t, sub, csvOf("forced", "1.1.0"))
+	s.checkEvent(t, v1alpha1.EventUpgradeOverridden)
 }
 
 // TestOperatorConditionGateOverride verifies that the same annotation ends a hold of the OperatorCondition gate.
@@ -76,20 +76,20 @@ func TestOperatorConditionGateOverride(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "pushed", publish(t, "pushed", "1.0.0"))
 	sub := s.subscribe(t, "pushed")
-	s.runs(t, sub, csvOf("pushed", "1.0.0"))
-	s.migrating(t, "pushed")
-	s.objects(t, csvOf("pushed", "1.0.0"))
+	s.awaitRunning(t, sub, csvOf("pushed", "1.0.0"))
+	s.createMigrating(t, "pushed")
+	s.awaitNotUpgradeable(t, csvOf("pushed", "1.0.0"))
 	s.offer(t, publish(t, "pushed", "1.0.0", "1.1.0"))
-	s.held(t, sub)
+	s.awaitHeld(t, sub)
 	annotate(t, sub, v1alpha1.AnnotationAllowUpgrade, csvOf("pushed", "1.1.0"))
-	s.runs(t, sub, csvOf("pushed", "1.1.0"))
-	s.event(t, v1alpha1.EventUpgradeOverridden)
+	s.awaitRunning(t, sub, csvOf("pushed", "1.1.0"))
+	s.checkEvent(t, v1alpha1.EventUpgradeOverridden)
 }
 
-// TestNobodysWordIsGiven verifies that an InstallPlan with all updates of a namespace is not approved by
+// TestManualApprovalNotGranted verifies that an InstallPlan with all updates of a namespace is not approved by
 // operator-status if it updates a Subscription with manual approval, even if nothing in it is held, and that the
 // message names that Subscription.
-func TestNobodysWordIsGiven(t *testing.T) {
+func TestManualApprovalNotGranted(t *testing.T) {
 	cluster.StartManager(t)
 	names := []string{"ours", "theirs", "free"}
 	packages := func(version ...string) (out []testcatalog.Package) {
@@ -99,43 +99,43 @@ func TestNobodysWordIsGiven(t *testing.T) {
 		return out
 	}
 	s := newStage(t, "three", packages("1.0.0")...)
-	ours := s.subscribe(t, "ours", gated)
-	s.runs(t, ours, csvOf("ours", "1.0.0"))
+	ours := s.subscribe(t, "ours", withApprovalGate)
+	s.awaitRunning(t, ours, csvOf("ours", "1.0.0"))
 	free := s.subscribe(t, "free")
-	theirs := s.subscribe(t, "theirs", manual)
+	theirs := s.subscribe(t, "theirs", withManualApproval)
 	for _, sub := range []*v1alpha1.Subscription{theirs, free} {
 		s.approveUntil(t, sub, csvOf(sub.Name, "1.0.0"))
 	}
 
-	example := s.migrating(t, "ours")
-	s.objects(t, csvOf("ours", "1.0.0"))
+	example := s.createMigrating(t, "ours")
+	s.awaitNotUpgradeable(t, csvOf("ours", "1.0.0"))
 	s.offer(t, packages("1.0.0", "1.1.0")...)
-	s.held(t, ours)
-	hasMigrated(t, example)
-	s.conditions(t, ours, map[v1alpha1.SubscriptionConditionType]string{
+	s.awaitHeld(t, ours)
+	finishMigration(t, example)
+	s.awaitConditions(t, ours, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionUpgradeHeld: "True " + v1alpha1.ReasonApprovalMissing,
 		v1alpha1.SubscriptionUpToDate:    "False " + v1alpha1.ReasonNewestDoesNotRun,
 	})
-	messageContains(t, ours, v1alpha1.SubscriptionUpgradeHeld, s.namespace+"/theirs", "kubectl patch installplan")
-	s.conditions(t, theirs, map[v1alpha1.SubscriptionConditionType]string{
+	checkMessage(t, ours, v1alpha1.SubscriptionUpgradeHeld, s.namespace+"/theirs", "kubectl patch installplan")
+	s.awaitConditions(t, theirs, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "True " + v1alpha1.ReasonRequiresApproval,
 	})
-	if plan := s.plan(t, ours); plan.Spec.Approved || !slices.Contains(plan.Spec.ClusterServiceVersionNames, csvOf("theirs", "1.1.0")) {
-		t.Errorf("InstallPlan %s for %v: approved=%v", plan.Name, plan.Spec.ClusterServiceVersionNames, plan.Spec.Approved)
+	if plan := s.awaitPlan(t, ours); plan.Spec.Approved || !slices.Contains(plan.Spec.ClusterServiceVersionNames, csvOf("theirs", "1.1.0")) {
+		t.Errorf("InstallPlan %s of %v has approved=%v, want false, and theirs in it", plan.Name, plan.Spec.ClusterServiceVersionNames, plan.Spec.Approved)
 	}
 	for _, n := range names {
-		s.absent(t, csvOf(n, "1.1.0"))
+		s.checkAbsent(t, csvOf(n, "1.1.0"))
 	}
-	approve(t, s.plan(t, ours))
+	approve(t, s.awaitPlan(t, ours))
 	for _, sub := range []*v1alpha1.Subscription{ours, theirs, free} {
-		s.runs(t, sub, csvOf(sub.Name, "1.1.0"))
+		s.awaitRunning(t, sub, csvOf(sub.Name, "1.1.0"))
 	}
 }
 
-// held waits until a Subscription and the running operator's Probe report that the update is held, and by which gate.
-func (s *stage) held(t *testing.T, sub *v1alpha1.Subscription) {
+// awaitHeld waits until a Subscription and the running operator's Probe report that the update is held, and by which gate.
+func (s *stage) awaitHeld(t *testing.T, sub *v1alpha1.Subscription) {
 	t.Helper()
-	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+	s.awaitConditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionUpToDate:                         "False " + v1alpha1.ReasonNewestDoesNotRun,
 		v1alpha1.SubscriptionUpgradeHeld:                      "True " + v1alpha1.ReasonProbeNotUpgradeable,
 		v1alpha1.SubscriptionInstalledCSVReplacementAvailable: "True " + v1alpha1.ReasonReplacementAvailable,
@@ -148,7 +148,7 @@ func (s *stage) held(t *testing.T, sub *v1alpha1.Subscription) {
 	cluster.Await(t, probe, func() string {
 		c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionHolding)
 		if c == nil || c.Reason != gate || !strings.Contains(c.Message, csvOf(sub.Name, "1.1.0")) || !strings.Contains(c.Message, "Migrating") {
-			return fmt.Sprintf("Holding is %+v; want %s", c, gate)
+			return fmt.Sprintf("Holding is %+v, want reason %s", c, gate)
 		}
 		return ""
 	})
@@ -163,13 +163,13 @@ func (s *stage) approveUntil(t *testing.T, sub *v1alpha1.Subscription, csv strin
 			return ""
 		}
 		if sub.Status.InstallPlanRef != nil {
-			if plan := s.plan(t, sub); plan.Status.Phase == olm.InstallPlanPhaseRequiresApproval && !plan.Spec.Approved {
+			if plan := s.awaitPlan(t, sub); plan.Status.Phase == olm.InstallPlanPhaseRequiresApproval && !plan.Spec.Approved {
 				approve(t, plan)
 			}
 		}
 		return fmt.Sprintf("%s is %s", csv, found.Status.Phase)
 	})
-	s.runs(t, sub, csv)
+	s.awaitRunning(t, sub, csv)
 }
 
 func approve(t *testing.T, plan *olm.InstallPlan) {
@@ -197,16 +197,16 @@ func definition(t *testing.T, pkg string) *apiextensions.CustomResourceDefinitio
 	return out
 }
 
-// absent checks that a CSV does not exist. The caller has already waited for a condition that explains why.
-func (s *stage) absent(t *testing.T, csv string) {
+// checkAbsent checks that a CSV does not exist. The caller has already waited for a condition that explains why.
+func (s *stage) checkAbsent(t *testing.T, csv string) {
 	t.Helper()
 	if err := cluster.Client.Get(t.Context(), s.key(csv), s.csv(csv)); !apierrors.IsNotFound(err) {
-		t.Errorf("%s should not be there: %v", csv, err)
+		t.Errorf("getting CSV %s returned %v, want not found", csv, err)
 	}
 }
 
-// event checks that an Event in the namespace has a reason.
-func (s *stage) event(t *testing.T, reason string) {
+// checkEvent checks that an Event in the namespace has a reason.
+func (s *stage) checkEvent(t *testing.T, reason string) {
 	t.Helper()
 	list := &corev1.EventList{}
 	if err := cluster.Client.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {
@@ -217,30 +217,30 @@ func (s *stage) event(t *testing.T, reason string) {
 		got = append(got, e.Reason)
 	}
 	if !slices.Contains(got, reason) {
-		t.Errorf("no Event %s: %s", reason, strings.Join(got, ", "))
+		t.Errorf("no Event has reason %s; reasons are %s", reason, strings.Join(got, ", "))
 	}
 }
 
-// TestNeighbourOfAHold verifies that with the approval gate a new Subscription in the namespace of a held update waits,
-// reports why and is installed with the update, without failures. OLM installs both together or not at all.
-func TestNeighbourOfAHold(t *testing.T) {
+// TestNewSubscriptionWaitsForHeldUpdate verifies that with the approval gate a new Subscription in the namespace of a held
+// update waits, reports why and is installed with the update, without failures. OLM installs both together or not at all.
+func TestNewSubscriptionWaitsForHeldUpdate(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "neighbour", publish(t, "held", "1.0.0"), publish(t, "next", "1.0.0"))
-	sub := s.subscribe(t, "held", gated)
-	s.runs(t, sub, csvOf("held", "1.0.0"))
-	example := s.migrating(t, "held")
-	s.objects(t, csvOf("held", "1.0.0"))
+	sub := s.subscribe(t, "held", withApprovalGate)
+	s.awaitRunning(t, sub, csvOf("held", "1.0.0"))
+	example := s.createMigrating(t, "held")
+	s.awaitNotUpgradeable(t, csvOf("held", "1.0.0"))
 	s.offer(t, publish(t, "held", "1.0.0", "1.1.0"), publish(t, "next", "1.0.0"))
-	s.held(t, sub)
+	s.awaitHeld(t, sub)
 	neighbour := s.subscribe(t, "next")
-	s.conditions(t, neighbour, map[v1alpha1.SubscriptionConditionType]string{
+	s.awaitConditions(t, neighbour, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionUpToDate:                          "False " + v1alpha1.ReasonNewestDoesNotRun,
 		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "False " + v1alpha1.ReasonNotAwaitingApproval,
 		v1alpha1.SubscriptionResolutionFailed:                  "Unknown",
 	})
-	messageContains(t, neighbour, v1alpha1.SubscriptionUpToDate, "also installs other operators", "Migrating")
-	s.absent(t, csvOf("held", "1.1.0"))
-	hasMigrated(t, example)
-	s.runs(t, sub, csvOf("held", "1.1.0"))
-	s.runs(t, neighbour, csvOf("next", "1.0.0"))
+	checkMessage(t, neighbour, v1alpha1.SubscriptionUpToDate, "also installs other operators", "Migrating")
+	s.checkAbsent(t, csvOf("held", "1.1.0"))
+	finishMigration(t, example)
+	s.awaitRunning(t, sub, csvOf("held", "1.1.0"))
+	s.awaitRunning(t, neighbour, csvOf("next", "1.0.0"))
 }

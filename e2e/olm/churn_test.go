@@ -18,7 +18,7 @@ func TestChurn(t *testing.T) {
 	m := cluster.StartManager(t)
 	s := newStage(t, "churn", publish(t, "churn", "1.0.0"))
 	sub := s.subscribe(t, "churn")
-	s.runs(t, sub, csvOf("churn", "1.0.0"))
+	s.awaitRunning(t, sub, csvOf("churn", "1.0.0"))
 
 	start := time.Now()
 	for i := range 100 {
@@ -31,7 +31,7 @@ func TestChurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+	s.awaitConditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionPackageChannelInvalid:   "True " + v1alpha1.ReasonChannelNotFound,
 		v1alpha1.SubscriptionUpToDate:                "False " + v1alpha1.ReasonNewestNotKnown,
 		v1alpha1.SubscriptionResolutionFailed:        "True ConstraintsNotSatisfiable", // set by OLM
@@ -49,15 +49,15 @@ func TestChurn(t *testing.T) {
 			refused++ // OLM wrote first
 		case r.By(manager.UserAgent):
 			after++
-			t.Logf("ours: %s", r)
+			t.Logf("request of operator-status: %s", r)
 		case r.By("olm/") || r.By("catalog/"):
 			theirs, before, after, last = theirs+1, before+after, 0, r.Received.Time
 		}
 	}
-	t.Logf("100 changes of the spec: %d writes of OLM's, the last %.1f s after the first change; ours: %d before it, %d after, %d refused",
+	t.Logf("100 changes of the spec: OLM wrote %d times, last %.1f s after the first change; operator-status wrote %d times before that and %d times after, with %d conflicts",
 		theirs, last.Sub(start).Seconds(), before, after, refused)
 	if after > 1 {
-		t.Errorf("%d writes of ours after OLM's last; want 1 at most", after)
+		t.Errorf("operator-status wrote %d times after OLM's last write, want at most once", after)
 	}
 	m.CheckAlive(t)
 }

@@ -42,19 +42,19 @@ func run(t *testing.T, program string, args ...string) (string, int) {
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// why waits until the command line explains a Subscription with an exit code and these words, and returns all it prints.
-func why(t *testing.T, sub *v1alpha1.Subscription, want int, words ...string) string {
+// awaitWhy waits until the command line explains a Subscription with an exit code and these words, and returns all it prints.
+func awaitWhy(t *testing.T, sub *v1alpha1.Subscription, want int, words ...string) string {
 	t.Helper()
 	var text string
 	cluster.Await(t, sub, func() string {
 		var code int
 		text, code = run(t, filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), "why", "-n", sub.Namespace, sub.Name)
 		if code != want {
-			return fmt.Sprintf("it exits with %d, want %d: %s", code, want, text)
+			return fmt.Sprintf("why exits with %d, want %d: %s", code, want, text)
 		}
 		for _, w := range words {
 			if !strings.Contains(text, w) {
-				return fmt.Sprintf("it does not print %q: %s", w, text)
+				return fmt.Sprintf("why does not print %q: %s", w, text)
 			}
 		}
 		return ""
@@ -70,21 +70,21 @@ func awaitResolved(t *testing.T, sub *v1alpha1.Subscription) {
 	cluster.Await(t, sub, func() string {
 		text, code := run(t, filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), "why", "-n", sub.Namespace, sub.Name)
 		if strings.Contains(text, resolve) {
-			follow(t, text, resolve)
+			runStep(t, text, resolve)
 		}
 		if code != 0 {
-			return fmt.Sprintf("it exits with %d: %s", code, text)
+			return fmt.Sprintf("why exits with %d: %s", code, text)
 		}
 		return ""
 	})
 }
 
-// follow runs the command that an explanation prints for a step.
-func follow(t *testing.T, text, step string) {
+// runStep runs the command that an explanation prints for a step.
+func runStep(t *testing.T, text, step string) {
 	t.Helper()
 	_, rest, found := strings.Cut(text, step+":\n")
 	if !found {
-		t.Fatalf("there is no step %q: %s", step, text)
+		t.Fatalf("the explanation has no step %q: %s", step, text)
 	}
 	command, _, _ := strings.Cut(rest, "\n")
 	if out, code := run(t, "bash", "-c", command); code != 0 {
@@ -98,38 +98,38 @@ func TestCommandLine(t *testing.T) {
 	s := newStage(t, "operators", publish(t, "foo", "1.0.0"))
 	kubectl, list := "kubectl", []string{"operator-status", "get", "-n", s.namespace}
 
-	sub := s.subscribe(t, "foo", manual)
-	text := why(t, sub, 2, "Held by InstallPlan "+s.namespace+"/install-", "(RequiresApproval)", "for ", csvOf("foo", "1.0.0"))
-	follow(t, text, "To approve it")
-	why(t, sub, 0, csvOf("foo", "1.0.0")+" is running, and is up to date. Nothing blocks it.")
+	sub := s.subscribe(t, "foo", withManualApproval)
+	text := awaitWhy(t, sub, 2, "Held by InstallPlan "+s.namespace+"/install-", "(RequiresApproval)", "for ", csvOf("foo", "1.0.0"))
+	runStep(t, text, "To approve it")
+	awaitWhy(t, sub, 0, csvOf("foo", "1.0.0")+" is running, and is up to date. Nothing blocks it.")
 
 	condition := &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csvOf("foo", "1.0.0")}}
 	setNotUpgradeable(t, condition)
 	cluster.Await(t, condition, func() string {
 		if !meta.IsStatusConditionFalse(condition.Status.Conditions, operatorsv2.Upgradeable) {
-			return "OLM has not seen the condition"
+			return "OLM has not observed the condition"
 		}
 		return ""
 	})
 	s.offer(t, publish(t, "foo", "1.0.0", "1.1.0"))
-	text = why(t, sub, 2, "(RequiresApproval)", csvOf("foo", "1.1.0"))
-	follow(t, text, "To approve it")
-	why(t, sub, 2, csvOf("foo", "1.0.0")+" is running, and is to be updated to "+csvOf("foo", "1.1.0"),
+	text = awaitWhy(t, sub, 2, "(RequiresApproval)", csvOf("foo", "1.1.0"))
+	runStep(t, text, "To approve it")
+	awaitWhy(t, sub, 2, csvOf("foo", "1.0.0")+" is running, and is to be updated to "+csvOf("foo", "1.1.0"),
 		"Held by OperatorCondition "+s.namespace+"/"+csvOf("foo", "1.0.0"), "It rebalances")
 	out, _ := run(t, kubectl, list...)
 	for _, want := range []string{"foo ", "1.0.0", "Running", "False", "Held", "OperatorCondition " + s.namespace + "/"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("the list does not have %q: %s", want, out)
+			t.Errorf("get does not print %q: %s", want, out)
 		}
 	}
 
 	t.Run("README", func(t *testing.T) { checkReadme(t, s) })
-	t.Run("Rights", func(t *testing.T) { checkFewRights(t, s) })
+	t.Run("Rights", func(t *testing.T) { checkLimitedRights(t, s) })
 
 	// Not in the namespace of the other, which OLM has once installed unapproved: it resolved a Subscription just created
 	// with the approval of one just deleted.
 	lost := newStage(t, "lost", publish(t, "foo", "1.0.0")).subscribe(t, "lost")
-	why(t, lost, 3, "Broken by Subscription "+lost.Namespace+"/lost", "(PackageNotFound)", "nothing is installed")
+	awaitWhy(t, lost, 3, "Broken by Subscription "+lost.Namespace+"/lost", "(PackageNotFound)", "nothing is installed")
 
 	// operator-status adds its conditions, and the same questions have the same answers.
 	cluster.StartManager(t)
@@ -139,16 +139,16 @@ func TestCommandLine(t *testing.T) {
 		}
 		return ""
 	})
-	text = why(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("foo", "1.0.0"), "It rebalances")
-	follow(t, text, "To update anyway")
-	why(t, sub, 0, csvOf("foo", "1.1.0")+" is running, and is up to date. Nothing blocks it.")
+	text = awaitWhy(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("foo", "1.0.0"), "It rebalances")
+	runStep(t, text, "To update anyway")
+	awaitWhy(t, sub, 0, csvOf("foo", "1.1.0")+" is running, and is up to date. Nothing blocks it.")
 }
 
-// TestCommandLineActs verifies that an administrator holds, approves, awaits and releases an update with the command line
+// TestCommandLineActions verifies that an administrator holds, approves, awaits and releases an update with the command line
 // on a cluster with OLM alone, and can preview the commands.
-func TestCommandLineActs(t *testing.T) {
+func TestCommandLineActions(t *testing.T) {
 	s := newStage(t, "acts", publish(t, "acts", "1.0.0"))
-	sub := s.subscribe(t, "acts", manual)
+	sub := s.subscribe(t, "acts", withManualApproval)
 	command := func(want int, words string, args ...string) {
 		t.Helper()
 		out, code := run(t, "kubectl", slices.Concat([]string{"operator-status", args[0], "-n", s.namespace}, args[1:])...)
@@ -156,7 +156,7 @@ func TestCommandLineActs(t *testing.T) {
 			t.Errorf("kubectl operator-status %s exits with %d, want %d and %q: %s", strings.Join(args, " "), code, want, words, out)
 		}
 	}
-	why(t, sub, 2, "(RequiresApproval)")
+	awaitWhy(t, sub, 2, "(RequiresApproval)")
 	command(0, "approved: it installs "+csvOf("acts", "1.0.0")+" (dry run)", "approve", "acts", "--dry-run=client")
 	command(0, "approved: it installs "+csvOf("acts", "1.0.0")+" (server dry run)", "approve", "acts", "--dry-run=server")
 	command(1, "timed out waiting for acts to be ready: "+s.namespace+"/acts: nothing is installed", "wait", "acts", "--for=ready", "--timeout=3s")
@@ -173,9 +173,9 @@ func TestCommandLineActs(t *testing.T) {
 	command(0, condition+" held already", "hold", "acts", "--message=audit until Friday")
 	command(1, "timed out waiting for acts to be upgradeable", "wait", "acts", "--for=upgradeable", "--timeout=3s")
 	s.offer(t, publish(t, "acts", "1.0.0", "1.1.0"))
-	why(t, sub, 2, "(RequiresApproval)", csvOf("acts", "1.1.0"))
+	awaitWhy(t, sub, 2, "(RequiresApproval)", csvOf("acts", "1.1.0"))
 	command(0, "approved: it installs "+csvOf("acts", "1.1.0"), "approve", "acts")
-	why(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "audit until Friday")
+	awaitWhy(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "audit until Friday")
 	command(0, "OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "tree", "acts")
 	command(2, "audit until Friday", "check", "acts")
 	checkArchive(t, s, "acts")
@@ -205,8 +205,8 @@ func TestCommandLineChecks(t *testing.T) {
 	}}
 	after := testcatalog.Foo{Name: "checks", Version: "1.1.0"}
 	s := newStage(t, "checks", testcatalog.Published(t, before))
-	sub := s.subscribe(t, "checks", manual)
-	follow(t, why(t, sub, 2, "(RequiresApproval)"), "To approve it")
+	sub := s.subscribe(t, "checks", withManualApproval)
+	runStep(t, awaitWhy(t, sub, 2, "(RequiresApproval)"), "To approve it")
 	if out, code := run(t, "kubectl", "operator-status", "wait", "-n", s.namespace, "checks", "--for=up-to-date"); code != 0 {
 		t.Fatalf("wait exits with %d: %s", code, out)
 	}
@@ -217,7 +217,7 @@ func TestCommandLineChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.offer(t, testcatalog.Published(t, before, after))
-	why(t, sub, 2, "(RequiresApproval)", after.CSV())
+	awaitWhy(t, sub, 2, "(RequiresApproval)", after.CSV())
 	out, code := run(t, "kubectl", "operator-status", "check", "-n", s.namespace, "checks")
 	if code != 3 || !strings.Contains(out, "RemovedVersionInUse") || !strings.Contains(out, "gitops writes Checks "+s.namespace+"/example in v1beta1") {
 		t.Errorf("check exits with %d: %s", code, out)
@@ -244,15 +244,15 @@ func checkArchive(t *testing.T, s *stage, name string) {
 			t.Fatalf("gather exits with %d: %s", code, out)
 		}
 		if live != answers(program, kubeconfig) {
-			return "the cluster changed while it was gathered"
+			return "the cluster changed during gather"
 		}
 		return ""
 	})
 	if archived := answers(program, "--from="+file, "--kubeconfig=/dev/null"); archived != live {
-		t.Errorf("the answers of the archive are\n%s\nwant those of the cluster:\n%s", archived, live)
+		t.Errorf("commands print for the archive\n%s\nwant the output for the cluster:\n%s", archived, live)
 	}
 	if out, code := run(t, "kubectl", "operator-status", "approve", name, "--from="+file); code != 1 || !strings.Contains(out, "does not accept --from") {
-		t.Errorf("approve of an archive exits with %d: %s", code, out)
+		t.Errorf("approve --from exits with %d: %s", code, out)
 	}
 }
 
@@ -270,8 +270,8 @@ func setNotUpgradeable(t *testing.T, o *operatorsv2.OperatorCondition) {
 	}
 }
 
-// checkFewRights verifies that a user sees the objects that the user may read, and a warning about the others.
-func checkFewRights(t *testing.T, s *stage) {
+// checkLimitedRights verifies that a user sees the objects that the user may read, and a warning about the others.
+func checkLimitedRights(t *testing.T, s *stage) {
 	t.Helper()
 	cluster.Create(t,
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "few"}, Rules: []rbacv1.PolicyRule{
@@ -284,16 +284,16 @@ func checkFewRights(t *testing.T, s *stage) {
 		})
 	out, code := run(t, "kubectl", "operator-status", "get", "-n", s.namespace, "--as=few")
 	if code != 0 || !strings.Contains(out, "1.0.0") || !strings.Contains(out, "Warning: you may not list InstallPlans") {
-		t.Errorf("with few rights it exits with %d: %s", code, out)
+		t.Errorf("get with limited rights exits with %d: %s", code, out)
 	}
 	// Whether its CatalogSource exists is not known, but OLM's hold shows in the ClusterServiceVersion.
 	out, code = run(t, "kubectl", "operator-status", "why", "foo", "-n", s.namespace, "--as=few")
 	if code != 2 || strings.Contains(out, "Broken") || !strings.Contains(out, "Held by") {
-		t.Errorf("with few rights it exits with %d, of a held update: %s", code, out)
+		t.Errorf("why with limited rights exits with %d for a held update: %s", code, out)
 	}
 	out, code = run(t, "kubectl", "operator-status", "get", "-n", s.namespace, "--as=nobody")
 	if code != 1 || !strings.Contains(out, "error: listing Subscriptions: subscriptions.operators.coreos.com is forbidden") {
-		t.Errorf("without rights it exits with %d: %s", code, out)
+		t.Errorf("get without rights exits with %d: %s", code, out)
 	}
 }
 
@@ -318,7 +318,7 @@ func checkReadme(t *testing.T, s *stage) {
 			got.WriteString(line)
 		}
 		if !strings.HasPrefix(inReadme(got.String()), inReadme(strings.ReplaceAll(want, s.namespace, "operators"))) {
-			t.Errorf("the README does not show what %q prints:\n%s", command, want)
+			t.Errorf("the README does not show the output of %q:\n%s", command, want)
 		}
 	}
 }

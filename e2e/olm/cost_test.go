@@ -19,8 +19,8 @@ import (
 // byOLM lists the user agents of OLM's two processes.
 var byOLM = []string{"olm/", "catalog/"}
 
-// observed returns how long to observe a cluster in which nothing should happen: OBSERVE, or a minute by default.
-func observed(t *testing.T) time.Duration {
+// observationPeriod returns how long to observe a cluster in which nothing should happen: OBSERVE, or a minute by default.
+func observationPeriod(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("OBSERVE")
 	if text == "" {
@@ -37,13 +37,13 @@ func observed(t *testing.T) time.Duration {
 // from other tests, and time: OBSERVE=10m go test -run TestIdle ./e2e/olm.
 func TestIdle(t *testing.T) {
 	if os.Getenv("OBSERVE") == "" {
-		t.Skip("OBSERVE does not set how long to watch an idle cluster")
+		t.Skip("OBSERVE is not set: it is the duration to observe an idle cluster for")
 	}
 	s := newStage(t, "idle", publish(t, "idle", "1.0.0"))
 	m := cluster.StartManager(t)
-	sub := s.subscribe(t, "idle", gated)
-	s.runs(t, sub, csvOf("idle", "1.0.0"))
-	during := observed(t)
+	sub := s.subscribe(t, "idle", withApprovalGate)
+	s.awaitRunning(t, sub, csvOf("idle", "1.0.0"))
+	during := observationPeriod(t)
 	with := s.requests(t, during)
 	cluster.AwaitIdle(t, time.Second, manager.UserAgent)
 	m.Terminate(t)
@@ -83,8 +83,8 @@ func (s *stage) requests(t *testing.T, during time.Duration) map[string]int {
 	return out
 }
 
-// TestHolds compares the two gates: OLM's requests while an update is held, and the other effects of the hold.
-func TestHolds(t *testing.T) {
+// TestGateCosts compares the two gates: OLM's requests while an update is held, and the other effects of the hold.
+func TestGateCosts(t *testing.T) {
 	cluster.StartManager(t)
 	type cost struct {
 		perSecond float64
@@ -92,17 +92,17 @@ func TestHolds(t *testing.T) {
 		neighbour string
 	}
 	costs := map[string]cost{}
-	during := observed(t) / 3
-	for name, change := range map[string]func(*v1alpha1.Subscription){"approval": gated, "condition": func(*v1alpha1.Subscription) {}} {
+	during := observationPeriod(t) / 3
+	for name, change := range map[string]func(*v1alpha1.Subscription){"approval": withApprovalGate, "condition": func(*v1alpha1.Subscription) {}} {
 		next := "next" + name
 		s := newStage(t, name, publish(t, name, "1.0.0"), publish(t, next, "1.0.0"))
 		sub := s.subscribe(t, name, change)
-		s.runs(t, sub, csvOf(name, "1.0.0"))
-		example := s.migrating(t, name)
-		s.objects(t, csvOf(name, "1.0.0"))
+		s.awaitRunning(t, sub, csvOf(name, "1.0.0"))
+		example := s.createMigrating(t, name)
+		s.awaitNotUpgradeable(t, csvOf(name, "1.0.0"))
 		before := definition(t, name)
-		s.offer(t, changing(t, name), publish(t, next, "1.0.0"))
-		s.held(t, sub)
+		s.offer(t, packageWithCRDChange(t, name), publish(t, next, "1.0.0"))
+		s.awaitHeld(t, sub)
 		start := time.Now()
 		time.Sleep(during) // no event to wait for
 		c := cost{changed: definition(t, name).Generation != before.Generation}
@@ -112,15 +112,15 @@ func TestHolds(t *testing.T) {
 			}
 		}
 		neighbour := s.subscribe(t, next)
-		s.conditions(t, neighbour, map[v1alpha1.SubscriptionConditionType]string{v1alpha1.SubscriptionUpgradeHeld: "False " + v1alpha1.ReasonNotHeld})
+		s.awaitConditions(t, neighbour, map[v1alpha1.SubscriptionConditionType]string{v1alpha1.SubscriptionUpgradeHeld: "False " + v1alpha1.ReasonNotHeld})
 		c.neighbour = "waits in the same InstallPlan"
 		if neighbour.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed).Status == corev1.ConditionTrue {
 			c.neighbour = "ResolutionFailed"
 		}
 		costs[name] = c
-		hasMigrated(t, example)
-		s.runs(t, sub, csvOf(name, "1.1.0"))
-		s.runs(t, neighbour, csvOf(next, "1.0.0"))
+		finishMigration(t, example)
+		s.awaitRunning(t, sub, csvOf(name, "1.1.0"))
+		s.awaitRunning(t, neighbour, csvOf(next, "1.0.0"))
 	}
 	early, late := costs["approval"], costs["condition"]
 	t.Logf("while an update is held\n"+
@@ -129,6 +129,6 @@ func TestHolds(t *testing.T) {
 		"    OperatorCondition gate %16.1f  %11v  %s\n",
 		early.perSecond, early.changed, early.neighbour, late.perSecond, late.changed, late.neighbour)
 	if early.changed || early.neighbour == "ResolutionFailed" || early.perSecond > late.perSecond {
-		t.Error("the approval gate should change nothing, fail no other Subscription, and cost less")
+		t.Error("the approval gate changes objects, fails another Subscription or causes more requests than the OperatorCondition gate")
 	}
 }

@@ -46,22 +46,22 @@ func TestFactResolverOverwritesStatus(t *testing.T) {
 			}
 		}))
 	}
-	s.rest(t)
-	addAll(t, subs, "Before")
-	s.rest(t)
+	s.awaitIdle(t)
+	addConditions(t, subs, "Before")
+	s.awaitIdle(t)
 
 	start := time.Now()
 	patch(t, subs[0], `{"spec":{"channel":"neither"}}`)
 	var delays []time.Duration
 	for i, sub := range subs {
 		time.Sleep(time.Until(start.Add(time.Duration(i) * apart))) // the test varies when a condition is added
-		add(t, sub, "During")
+		addCondition(t, sub, "During")
 		delays = append(delays, time.Since(start).Round(10*time.Millisecond))
 	}
-	s.rest(t)
+	s.awaitIdle(t)
 	last := s.lastWrite(t, start)
-	addAll(t, subs, "After")
-	s.rest(t)
+	addConditions(t, subs, "After")
+	s.awaitIdle(t)
 
 	lost := map[v1alpha1.SubscriptionConditionType][]time.Duration{}
 	for i, sub := range subs {
@@ -75,10 +75,10 @@ func TestFactResolverOverwritesStatus(t *testing.T) {
 	t.Logf("of %d conditions each, OLM lost %d added before a change of a spec, %d added after it at %v, which were those at %v, and %d added later; it last wrote after %s",
 		subscriptions, len(lost["Before"]), len(lost["During"]), delays, lost["During"], len(lost["After"]), last.Sub(start).Round(10*time.Millisecond))
 	if len(lost["Before"])+len(lost["After"]) > 0 {
-		t.Error("OLM does not keep conditions of foreign types")
+		t.Error("OLM does not keep conditions of types that it does not know")
 	}
 	if len(lost["During"]) == 0 {
-		t.Error("OLM overwrites nothing any more: restAfterOLM of internal/controller/olm is not needed")
+		t.Error("OLM overwrote no condition: restAfterOLM of internal/controller/olm is no longer needed")
 	}
 }
 
@@ -90,19 +90,19 @@ func TestFactResolverOverwritesStatus(t *testing.T) {
 func TestFactOperatorConditionHoldsAfterInstallPlan(t *testing.T) {
 	s := newStage(t, "late", publish(t, "asked", "1.0.0"), publish(t, "beside", "1.0.0"), publish(t, "next", "1.0.0"))
 	sub, beside := s.subscribe(t, "asked"), s.subscribe(t, "beside")
-	s.succeeds(t, csvOf("asked", "1.0.0"))
-	s.succeeds(t, csvOf("beside", "1.0.0"))
-	s.upgradeable(t, csvOf("asked", "1.0.0"), metav1.ConditionFalse)
+	s.awaitSucceeded(t, csvOf("asked", "1.0.0"))
+	s.awaitSucceeded(t, csvOf("beside", "1.0.0"))
+	s.setUpgradeable(t, csvOf("asked", "1.0.0"), metav1.ConditionFalse)
 	before := definition(t, "asked")
-	s.offer(t, changing(t, "asked"), publish(t, "beside", "1.0.0"), publish(t, "next", "1.0.0"))
-	message := s.awaitHeld(t, csvOf("asked", "1.1.0"))
+	s.offer(t, packageWithCRDChange(t, "asked"), publish(t, "beside", "1.0.0"), publish(t, "next", "1.0.0"))
+	message := s.awaitHeldByOLM(t, csvOf("asked", "1.1.0"))
 	cluster.Await(t, sub, func() string {
 		if sub.Status.State != olm.SubscriptionStateAtLatest || sub.Status.InstalledCSV != csvOf("asked", "1.1.0") {
-			return fmt.Sprintf("while its update is held it is %s, with %s installed", sub.Status.State, sub.Status.InstalledCSV)
+			return fmt.Sprintf("while its update is held its state is %s, with %s installed", sub.Status.State, sub.Status.InstalledCSV)
 		}
 		return ""
 	})
-	plan := s.plan(t, sub)
+	plan := s.awaitPlan(t, sub)
 	cluster.Await(t, plan, func() string { // it applies the objects a moment before it sets the phase
 		if plan.Status.Phase != olm.InstallPlanPhaseComplete {
 			return fmt.Sprintf("while the update is held the InstallPlan is %s", plan.Status.Phase)
@@ -112,26 +112,26 @@ func TestFactOperatorConditionHoldsAfterInstallPlan(t *testing.T) {
 	if definition(t, "asked").Generation == before.Generation {
 		t.Error("while the update is held the CustomResourceDefinition is the old one")
 	}
-	rate, of := s.asked(t, 100, "get")
+	rate, of := s.awaitRequests(t, 100, "get")
 	next := s.subscribe(t, "next")
 	for _, each := range []*v1alpha1.Subscription{sub, beside, next} {
 		cluster.Await(t, each, func() string {
 			if c := each.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed); c.Status != corev1.ConditionTrue {
-				return fmt.Sprintf("the hold of another does not make its resolution fail: %+v", c)
+				return fmt.Sprintf("its resolution does not fail while another update is held: %+v", c)
 			}
 			return ""
 		})
 	}
 	t.Logf("held with %q: AtLatestKnown, InstallPlan Complete, new CustomResourceDefinition, %.0f GETs/s (%s), ResolutionFailed on all 3 Subscriptions: %s",
 		message, rate, of, next.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed).Message)
-	s.upgradeable(t, csvOf("asked", "1.0.0"), metav1.ConditionTrue)
-	s.succeeds(t, csvOf("asked", "1.1.0"))
-	s.rest(t)
+	s.setUpgradeable(t, csvOf("asked", "1.0.0"), metav1.ConditionTrue)
+	s.awaitSucceeded(t, csvOf("asked", "1.1.0"))
+	s.awaitIdle(t)
 	get(t, next)
 	t.Logf("when OLM rests after the hold, the Subscription that failed is %q with ResolutionFailed=%s", next.Status.State,
 		next.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed).Status)
 	annotate(t, next, "wake", "resolver")
-	s.succeeds(t, csvOf("next", "1.0.0"))
+	s.awaitSucceeded(t, csvOf("next", "1.0.0"))
 }
 
 // TestFactRemovedConditionHoldsForEver verifies that OLM copies the conditions in an OperatorCondition's spec to its
@@ -141,49 +141,49 @@ func TestFactRemovedConditionHoldsForEver(t *testing.T) {
 	s := newStage(t, "removed", publish(t, "removed", "1.0.0"))
 	s.subscribe(t, "removed")
 	running := csvOf("removed", "1.0.0")
-	s.succeeds(t, running)
-	s.upgradeable(t, running, metav1.ConditionTrue)
+	s.awaitSucceeded(t, running)
+	s.setUpgradeable(t, running, metav1.ConditionTrue)
 	condition := s.operatorCondition(running)
 	patch(t, condition, `{"spec":{"conditions":null}}`)
 	s.offer(t, publish(t, "removed", "1.0.0", "1.1.0"))
-	message := s.awaitHeld(t, csvOf("removed", "1.1.0"))
+	message := s.awaitHeldByOLM(t, csvOf("removed", "1.1.0"))
 	if !strings.Contains(message, "is outdated") {
-		t.Errorf("it is held for another reason: %s", message)
+		t.Errorf("the update is held with another message than \"is outdated\": %s", message)
 	}
-	rate, of := s.asked(t, 100, "get") // so many retries show that OLM is not merely late
-	s.awaitHeld(t, csvOf("removed", "1.1.0"))
+	rate, of := s.awaitRequests(t, 100, "get") // so many retries show that OLM is not merely late
+	s.awaitHeldByOLM(t, csvOf("removed", "1.1.0"))
 	get(t, condition)
 	status := meta.FindStatusCondition(condition.Status.Conditions, operatorsv2.Upgradeable)
 	if status == nil || status.ObservedGeneration == condition.Generation {
-		t.Errorf("what holds is not of another generation:\n%s", testcluster.Print(condition))
+		t.Errorf("the condition in status is not of an earlier generation:\n%s", testcluster.Print(condition))
 	}
 	t.Logf("held, since Upgradeable=%s was observed at generation %d of %d: %s; %.0f GETs/s (%s)",
 		status.Status, status.ObservedGeneration, condition.Generation, message, rate, of)
-	s.upgradeable(t, running, metav1.ConditionTrue)
-	s.succeeds(t, csvOf("removed", "1.1.0"))
+	s.setUpgradeable(t, running, metav1.ConditionTrue)
+	s.awaitSucceeded(t, csvOf("removed", "1.1.0"))
 }
 
 // TestFactOneManualSubscription verifies that with one Manual Subscription in a namespace, OLM requires approval for
 // every InstallPlan there, even for one that installs nothing for that Subscription.
 func TestFactOneManualSubscription(t *testing.T) {
 	s := newStage(t, "manual", publish(t, "strict", "1.0.0"), publish(t, "free", "1.0.0"))
-	strict := s.subscribe(t, "strict", manual)
-	approve(t, s.plan(t, strict))
-	s.succeeds(t, csvOf("strict", "1.0.0"))
+	strict := s.subscribe(t, "strict", withManualApproval)
+	approve(t, s.awaitPlan(t, strict))
+	s.awaitSucceeded(t, csvOf("strict", "1.0.0"))
 	free := s.subscribe(t, "free")
-	plan := s.plan(t, free)
+	plan := s.awaitPlan(t, free)
 	cluster.Await(t, plan, func() string {
 		if plan.Spec.Approval != olm.ApprovalManual || plan.Spec.Approved || plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
-			return "it does not wait for an approval"
+			return "its InstallPlan does not need approval"
 		}
 		return ""
 	})
 	t.Logf("the InstallPlan for %v of an Automatic Subscription is %s", plan.Spec.ClusterServiceVersionNames, plan.Status.Phase)
 	if !slices.Equal(plan.Spec.ClusterServiceVersionNames, []string{csvOf("free", "1.0.0")}) {
-		t.Errorf("it is for others too:\n%s", testcluster.Print(plan))
+		t.Errorf("the InstallPlan installs other CSVs, too:\n%s", testcluster.Print(plan))
 	}
 	approve(t, plan)
-	s.succeeds(t, csvOf("free", "1.0.0"))
+	s.awaitSucceeded(t, csvOf("free", "1.0.0"))
 }
 
 // TestFactCatalogRunsNothing verifies that OLM installs inlined bundles from a CatalogSource with an address, and
@@ -192,7 +192,7 @@ func TestFactCatalogRunsNothing(t *testing.T) {
 	start := time.Now()
 	s := newStage(t, "inlined", publish(t, "inlined", "1.0.0"))
 	sub := s.subscribe(t, "inlined")
-	s.succeeds(t, csvOf("inlined", "1.0.0"))
+	s.awaitSucceeded(t, csvOf("inlined", "1.0.0"))
 	made := map[string]int{}
 	for _, r := range cluster.RequestsOf(t, start, byOLM...) {
 		if r.Verb == "create" && r.ObjectRef.Namespace == s.namespace {
@@ -202,23 +202,23 @@ func TestFactCatalogRunsNothing(t *testing.T) {
 	t.Logf("OLM created %v", made)
 	for _, resource := range []string{"pods", "jobs", "configmaps"} {
 		if made[resource] > 0 {
-			t.Errorf("OLM makes %s of a bundle without an image", resource)
+			t.Errorf("OLM created %s for a bundle without an image", resource)
 		}
 	}
 	jobs := &batchv1.JobList{}
 	if err := cluster.Client.List(t.Context(), jobs, client.InNamespace(s.namespace)); err != nil || len(jobs.Items) > 0 {
-		t.Errorf("%d Jobs: %v", len(jobs.Items), err)
+		t.Errorf("OLM created %d Jobs: %v", len(jobs.Items), err)
 	}
 	get(t, sub)
 	for _, kind := range []v1alpha1.SubscriptionConditionType{"BundleUnpacking", "BundleUnpackFailed"} {
 		if c := sub.Status.GetCondition(kind); c.Status == corev1.ConditionTrue {
-			t.Errorf("there is something to unpack: %+v", c)
+			t.Errorf("the InstallPlan has bundles to unpack: %+v", c)
 		}
 	}
 }
 
-// succeeds waits until a ClusterServiceVersion has Succeeded.
-func (s *stage) succeeds(t *testing.T, name string) {
+// awaitSucceeded waits until a ClusterServiceVersion has Succeeded.
+func (s *stage) awaitSucceeded(t *testing.T, name string) {
 	t.Helper()
 	csv := s.csv(name)
 	cluster.Await(t, csv, func() string {
@@ -229,8 +229,9 @@ func (s *stage) succeeds(t *testing.T, name string) {
 	})
 }
 
-// awaitHeld waits until OLM holds a version because of the previous version's OperatorCondition, and returns OLM's message.
-func (s *stage) awaitHeld(t *testing.T, name string) string {
+// awaitHeldByOLM waits until OLM holds a version because of the previous version's OperatorCondition, and returns OLM's
+// message.
+func (s *stage) awaitHeldByOLM(t *testing.T, name string) string {
 	t.Helper()
 	csv := s.csv(name)
 	cluster.Await(t, csv, func() string {
@@ -246,8 +247,8 @@ func (s *stage) operatorCondition(csv string) *operatorsv2.OperatorCondition {
 	return &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
 }
 
-// upgradeable sets Upgradeable in the OperatorCondition of a version and waits until OLM has observed it.
-func (s *stage) upgradeable(t *testing.T, csv string, status metav1.ConditionStatus) {
+// setUpgradeable sets Upgradeable in the OperatorCondition of a version and waits until OLM has observed it.
+func (s *stage) setUpgradeable(t *testing.T, csv string, status metav1.ConditionStatus) {
 	t.Helper()
 	o := s.operatorCondition(csv)
 	cluster.Await(t, o, func() string { return "" }) // OLM creates it once the version exists
@@ -261,8 +262,8 @@ func (s *stage) upgradeable(t *testing.T, csv string, status metav1.ConditionSta
 	})
 }
 
-// asked waits until OLM has sent that many requests in the namespace. It returns their rate and the top resources.
-func (s *stage) asked(t *testing.T, many int, verb string) (perSecond float64, of string) {
+// awaitRequests waits until OLM has sent that many requests in the namespace. It returns their rate and the top resources.
+func (s *stage) awaitRequests(t *testing.T, many int, verb string) (perSecond float64, of string) {
 	t.Helper()
 	start, resources, seen := time.Now(), map[string]int{}, 0
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, testcluster.Timeout, false, func(context.Context) (bool, error) {
@@ -278,7 +279,7 @@ func (s *stage) asked(t *testing.T, many int, verb string) (perSecond float64, o
 		return seen >= many, nil
 	})
 	if err != nil {
-		t.Fatalf("OLM has sent %d requests to %s, not %d: it does not ask without a pause any more: %v", seen, verb, many, resources)
+		t.Fatalf("OLM sent %d requests to %s, want %d: it no longer retries without a pause: %v", seen, verb, many, resources)
 	}
 	most := slices.SortedFunc(maps.Keys(resources), func(a, b string) int { return resources[b] - resources[a] })
 	for i, name := range most[:min(3, len(most))] {
@@ -287,8 +288,8 @@ func (s *stage) asked(t *testing.T, many int, verb string) (perSecond float64, o
 	return perSecond, strings.Join(most[:min(3, len(most))], ", ")
 }
 
-// rest waits until OLM is idle.
-func (s *stage) rest(t *testing.T) {
+// awaitIdle waits until OLM is idle.
+func (s *stage) awaitIdle(t *testing.T) {
 	t.Helper()
 	cluster.AwaitIdle(t, 2*time.Second, byOLM...)
 }
@@ -304,8 +305,8 @@ func (s *stage) lastWrite(t *testing.T, since time.Time) (last time.Time) {
 	return last
 }
 
-// add appends a condition of a type that OLM does not know to the status of a Subscription.
-func add(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType) {
+// addCondition appends a condition of a type that OLM does not know to the status of a Subscription.
+func addCondition(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType) {
 	t.Helper()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		get(t, sub)
@@ -317,10 +318,10 @@ func add(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionCon
 	}
 }
 
-func addAll(t *testing.T, subs []*v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType) {
+func addConditions(t *testing.T, subs []*v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType) {
 	t.Helper()
 	for _, sub := range subs {
-		add(t, sub, kind)
+		addCondition(t, sub, kind)
 	}
 }
 

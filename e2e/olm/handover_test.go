@@ -16,28 +16,28 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestOurDefinitionsOverOLMs verifies that OLM keeps working if its CustomResourceDefinitions are replaced by those of
+// TestLifecycleCRDsBesideOLM verifies that OLM keeps working if its CustomResourceDefinitions are replaced by those of
 // config/lifecycle, and that the built-in loops do not write anything then.
-func TestOurDefinitionsOverOLMs(t *testing.T) {
+func TestLifecycleCRDsBesideOLM(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "over", publish(t, "over", "1.0.0"))
 	sub := s.subscribe(t, "over")
-	s.runs(t, sub, csvOf("over", "1.0.0"))
+	s.awaitRunning(t, sub, csvOf("over", "1.0.0"))
 	start := time.Now()
 	for _, kind := range []string{"subscriptions", "clusterserviceversions"} {
-		replace(t, kind)
+		replaceDefinition(t, kind)
 	}
 	s.offer(t, publish(t, "over", "1.0.0", "1.1.0"))
-	s.runs(t, sub, csvOf("over", "1.1.0"))
+	s.awaitRunning(t, sub, csvOf("over", "1.1.0"))
 	for _, r := range cluster.RequestsOf(t, start, manager.UserAgent) {
 		if r.IsWrite() && (r.ObjectRef.Resource == "installplans" || r.ObjectRef.Resource == "clusterserviceversions" || r.ObjectRef.Resource == "deployments") {
-			t.Errorf("the built-in loops act beside OLM: %s %s %s/%s", r.Verb, r.ObjectRef.Resource, r.ObjectRef.Namespace, r.ObjectRef.Name)
+			t.Errorf("the built-in loops wrote beside OLM: %s %s %s/%s", r.Verb, r.ObjectRef.Resource, r.ObjectRef.Namespace, r.ObjectRef.Name)
 		}
 	}
 }
 
-// replace replaces OLM's definition of a kind with ours until the test ends.
-func replace(t *testing.T, kind string) {
+// replaceDefinition replaces OLM's definition of a kind with ours until the test ends.
+func replaceDefinition(t *testing.T, kind string) {
 	t.Helper()
 	name := kind + ".operators.coreos.com"
 	text, err := os.ReadFile(filepath.Join(testcluster.Root(), "config", "lifecycle", "crd", "operators.coreos.com_"+kind+".yaml"))
@@ -48,12 +48,12 @@ func replace(t *testing.T, kind string) {
 	if err := yaml.UnmarshalStrict(text, ours); err != nil {
 		t.Fatal(err)
 	}
-	before := put(t, name, ours)
-	t.Cleanup(func() { put(t, name, before) })
+	before := updateDefinition(t, name, ours)
+	t.Cleanup(func() { updateDefinition(t, name, before) })
 }
 
-// put sets the labels and spec of a CustomResourceDefinition and returns the previous version.
-func put(t *testing.T, name string, desired *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
+// updateDefinition sets the labels and spec of a CustomResourceDefinition and returns the previous version.
+func updateDefinition(t *testing.T, name string, desired *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
 	t.Helper()
 	actual := &apiextensions.CustomResourceDefinition{}
 	if err := cluster.Client.Get(context.Background(), types.NamespacedName{Name: name}, actual); err != nil {

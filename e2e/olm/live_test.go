@@ -23,11 +23,11 @@ func TestSilentWatch(t *testing.T) {
 	reader := proxy.Client("reader")
 	cluster.ThroughEach(reader.Server, reader.Server).StartManager(t)
 	s := newStage(t, "silent", publish(t, "silent", "1.0.0"))
-	sub := s.subscribe(t, "silent", gated)
-	s.runs(t, sub, csvOf("silent", "1.0.0"))
-	example := s.migrating(t, "silent")
-	s.objects(t, csvOf("silent", "1.0.0"))
-	hasMigrated(t, example)
+	sub := s.subscribe(t, "silent", withApprovalGate)
+	s.awaitRunning(t, sub, csvOf("silent", "1.0.0"))
+	example := s.createMigrating(t, "silent")
+	s.awaitNotUpgradeable(t, csvOf("silent", "1.0.0"))
+	finishMigration(t, example)
 	s.awaitProbe(t, csvOf("silent", "1.0.0"), "Upgradeable=True/AllUpgradeable")
 
 	proxy.Set(faults.Config{Behind: map[string]time.Duration{"silents": faults.Silent}})
@@ -40,40 +40,40 @@ func TestSilentWatch(t *testing.T) {
 		}
 		return ""
 	})
-	if s.plan(t, sub).Spec.Approved {
+	if s.awaitPlan(t, sub).Spec.Approved {
 		t.Error("the InstallPlan is approved although the custom resource blocks the update")
 	}
-	s.absent(t, csvOf("silent", "1.1.0"))
+	s.checkAbsent(t, csvOf("silent", "1.1.0"))
 
 	proxy.Set(faults.Config{})
-	hasMigrated(t, example)
-	s.runs(t, sub, csvOf("silent", "1.1.0"))
+	finishMigration(t, example)
+	s.awaitRunning(t, sub, csvOf("silent", "1.1.0"))
 }
 
 // othersAnnotated are the conditions of a Probe that blocks an update, and whose CustomResourceDefinition has other
 // annotations than its operator was installed with.
 var othersAnnotated = []string{"AnnotationsDiffer=True/ChangedSinceInstallation", "Upgradeable=False/NotUpgradeable"}
 
-// TestAnnotationLost verifies that removing the annotation of a live CustomResourceDefinition releases no update.
-func TestAnnotationLost(t *testing.T) {
+// TestAnnotationRemoved verifies that removing the annotation of a live CustomResourceDefinition releases no update.
+func TestAnnotationRemoved(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "lost", publish(t, "lost", "1.0.0"))
-	sub := s.subscribe(t, "lost", gated)
-	s.runs(t, sub, csvOf("lost", "1.0.0"))
-	example := s.migrating(t, "lost")
-	s.objects(t, csvOf("lost", "1.0.0"))
+	sub := s.subscribe(t, "lost", withApprovalGate)
+	s.awaitRunning(t, sub, csvOf("lost", "1.0.0"))
+	example := s.createMigrating(t, "lost")
+	s.awaitNotUpgradeable(t, csvOf("lost", "1.0.0"))
 	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: testcatalog.Foo{Name: "lost"}.CRD()}}
 	patch := `{"metadata":{"annotations":{"` + v1alpha1.AnnotationUpgradeable + `":null}}}`
 	if err := cluster.Client.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitProbe(t, csvOf("lost", "1.0.0"), othersAnnotated...)
-	s.event(t, v1alpha1.EventAnnotationsDiffer)
+	s.checkEvent(t, v1alpha1.EventAnnotationsDiffer)
 	s.offer(t, publish(t, "lost", "1.0.0", "1.1.0"))
-	s.held(t, sub)
-	s.absent(t, csvOf("lost", "1.1.0"))
-	hasMigrated(t, example)
-	s.runs(t, sub, csvOf("lost", "1.1.0"))
+	s.awaitHeld(t, sub)
+	s.checkAbsent(t, csvOf("lost", "1.1.0"))
+	finishMigration(t, example)
+	s.awaitRunning(t, sub, csvOf("lost", "1.1.0"))
 }
 
 // TestStagedRollout verifies that an update is held by the expression of the running version, while another namespace runs
@@ -83,18 +83,18 @@ func TestStagedRollout(t *testing.T) {
 	first := testcatalog.Foo{Name: "staged", Version: "1.0.0", Upgradeable: "!Migrating"}
 	second := testcatalog.Foo{Name: "staged", Version: "1.1.0", Upgradeable: "Ready"}
 	s := newStage(t, "staged", testcatalog.Published(t, first))
-	sub := s.subscribe(t, "staged", gated)
-	s.runs(t, sub, first.CSV())
-	example := s.migrating(t, "staged")
-	s.objects(t, first.CSV())
+	sub := s.subscribe(t, "staged", withApprovalGate)
+	s.awaitRunning(t, sub, first.CSV())
+	example := s.createMigrating(t, "staged")
+	s.awaitNotUpgradeable(t, first.CSV())
 
 	other := anotherStage(t, "staged-next", testcatalog.Published(t, second))
-	other.runs(t, other.subscribe(t, "staged"), second.CSV())
+	other.awaitRunning(t, other.subscribe(t, "staged"), second.CSV())
 
 	s.awaitProbe(t, first.CSV(), othersAnnotated...)
 	s.offer(t, testcatalog.Published(t, first, second))
-	s.held(t, sub)
-	s.absent(t, second.CSV())
-	hasMigrated(t, example)
-	s.runs(t, sub, second.CSV())
+	s.awaitHeld(t, sub)
+	s.checkAbsent(t, second.CSV())
+	finishMigration(t, example)
+	s.awaitRunning(t, sub, second.CSV())
 }

@@ -30,27 +30,27 @@ func TestPlatformOperator(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	platformSays(t, op, "1.0.0", "Synced=True/Synced", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
+	awaitPlatformOperator(t, op, "1.0.0", "Synced=True/Synced", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
 
-	example := s.migrating(t, "plain")
-	s.objects(t, csvOf("plain", "1.0.0"))
+	example := s.createMigrating(t, "plain")
+	s.awaitNotUpgradeable(t, csvOf("plain", "1.0.0"))
 	before := definition(t, "plain")
-	s.offer(t, changing(t, "plain"))
-	platformSays(t, op, "1.0.0", "Ready=True/Available", "Progressing=False/UpdateHeld", "Upgradeable=False/NotUpgradeable",
+	s.offer(t, packageWithCRDChange(t, "plain"))
+	awaitPlatformOperator(t, op, "1.0.0", "Ready=True/Available", "Progressing=False/UpdateHeld", "Upgradeable=False/NotUpgradeable",
 		"UpToDate=False/NewestDoesNotRun")
 	if message := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionProgressing).Message; !strings.Contains(message, "Migrating") {
-		t.Errorf("the message does not contain what it waits for: %s", message)
+		t.Errorf("the message does not name the blocking custom resource: %s", message)
 	}
 	if definition(t, "plain").Generation != before.Generation {
 		t.Error("the CustomResourceDefinition has changed while the update was held")
 	}
-	hasMigrated(t, example)
-	platformSays(t, op, "1.1.0", "Synced=True/Synced", "Ready=True/Available", "Progressing=False/AsDesired", "UpToDate=True/NewestRuns")
+	finishMigration(t, example)
+	awaitPlatformOperator(t, op, "1.1.0", "Synced=True/Synced", "Ready=True/Available", "Progressing=False/AsDesired", "UpToDate=True/NewestRuns")
 
 	if err := cluster.Client.Delete(t.Context(), op); err != nil {
 		t.Fatal(err)
 	}
-	platformSays(t, op, "1.1.0", "Synced=False/UsersData") // the operator runs until custom resources are deleted
+	awaitPlatformOperator(t, op, "1.1.0", "Synced=False/UsersData") // the operator runs until custom resources are deleted
 	if err := cluster.Rediscovered(t).Client.Delete(t.Context(), example); err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +59,8 @@ func TestPlatformOperator(t *testing.T) {
 	cluster.AwaitGone(t, s.csv(csvOf("plain", "1.1.0")))
 }
 
-// TestPlatformOperatorMisspelt verifies that errors of OLM's resolver are reported on the PlatformOperator.
-func TestPlatformOperatorMisspelt(t *testing.T) {
+// TestPlatformOperatorPackageNotFound verifies that errors of OLM's resolver are reported on the PlatformOperator.
+func TestPlatformOperatorPackageNotFound(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "misspelt", publish(t, "amber", "1.0.0"))
 	op := &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: "ambre"}}
@@ -73,9 +73,9 @@ func TestPlatformOperatorMisspelt(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	platformSays(t, op, "", "Synced=True/Synced", "Ready=False/Failed", "Installed=False/"+operatorsv1alpha1.ReasonPackageNotFound)
+	awaitPlatformOperator(t, op, "", "Synced=True/Synced", "Ready=False/Failed", "Installed=False/"+operatorsv1alpha1.ReasonPackageNotFound)
 	s.offer(t, publish(t, "amber", "1.0.0"), publish(t, "ambre", "1.0.0"))
-	platformSays(t, op, "", "Installed=False/Installing")
+	awaitPlatformOperator(t, op, "", "Installed=False/Installing")
 	cluster.Await(t, op, func() string {
 		c := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionInstalled)
 		if !strings.Contains(c.Message, "kubectl patch installplan") {
@@ -85,12 +85,12 @@ func TestPlatformOperatorMisspelt(t *testing.T) {
 	})
 	sub := &operatorsv1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "ambre"}}
 	cluster.Await(t, sub, func() string { return "" })
-	approve(t, s.plan(t, sub))
-	platformSays(t, op, "1.0.0", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
+	approve(t, s.awaitPlan(t, sub))
+	awaitPlatformOperator(t, op, "1.0.0", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
 }
 
-// platformSays waits until a PlatformOperator has that version and conditions, as "Type=Status/Reason".
-func platformSays(t *testing.T, op *v1alpha1.PlatformOperator, version string, want ...string) {
+// awaitPlatformOperator waits until a PlatformOperator has that version and conditions, as "Type=Status/Reason".
+func awaitPlatformOperator(t *testing.T, op *v1alpha1.PlatformOperator, version string, want ...string) {
 	t.Helper()
 	cluster.Await(t, op, func() string {
 		if op.Status.Version != version {

@@ -15,28 +15,28 @@ func TestRelease(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "released", publish(t, "released", "1.0.0"), publish(t, "waiting", "1.0.0"))
 	sub := s.subscribe(t, "released")
-	s.runs(t, sub, csvOf("released", "1.0.0"))
-	s.migrating(t, "released")
-	s.objects(t, csvOf("released", "1.0.0"))
+	s.awaitRunning(t, sub, csvOf("released", "1.0.0"))
+	s.createMigrating(t, "released")
+	s.awaitNotUpgradeable(t, csvOf("released", "1.0.0"))
 	s.offer(t, publish(t, "released", "1.0.0", "1.1.0"), publish(t, "waiting", "1.0.0"))
-	s.held(t, sub)
+	s.awaitHeld(t, sub)
 
 	if out := release(t); !strings.Contains(out, "released OperatorCondition "+s.namespace+"/"+csvOf("released", "1.0.0")+"\n") {
-		t.Errorf("the output does not list what was released:\n%s", out)
+		t.Errorf("the output does not list the released updates:\n%s", out)
 	}
-	s.runs(t, sub, csvOf("released", "1.1.0"))
-	gatedSub := s.subscribe(t, "waiting", gated)
-	s.runs(t, gatedSub, csvOf("waiting", "1.0.0"))
+	s.awaitRunning(t, sub, csvOf("released", "1.1.0"))
+	gatedSub := s.subscribe(t, "waiting", withApprovalGate)
+	s.awaitRunning(t, gatedSub, csvOf("waiting", "1.0.0"))
 	if out, code := run(t, "kubectl", "operator-status", "release", "--all", "--dry-run=server"); code != 0 ||
 		!strings.Contains(out, "Nothing is changed (server dry run)") {
-		t.Errorf("it exits with %d and does not report that nothing is changed:\n%s", code, out)
+		t.Errorf("release --all --dry-run=server exits with %d and does not report that nothing is changed:\n%s", code, out)
 	}
 	if out, code := run(t, "kubectl", "operator-status", "release", "--all"); code != 0 ||
 		!strings.Contains(out, "Subscription "+s.namespace+"/waiting will wait for approval: set") {
-		t.Errorf("it exits with %d and does not list the Subscription that will wait:\n%s", code, out)
+		t.Errorf("release --all exits with %d and does not list the Subscription that will wait:\n%s", code, out)
 	}
 	if out := release(t, "--undo"); !strings.Contains(out, "took back OperatorCondition "+s.namespace+"/"+csvOf("released", "1.1.0")+"\n") {
-		t.Errorf("the output does not list what was taken back:\n%s", out)
+		t.Errorf("the output does not list the reverted objects:\n%s", out)
 	}
 }
 

@@ -41,7 +41,7 @@ func anotherStage(t *testing.T, prefix string, packages ...testcatalog.Package) 
 	s := &stage{namespace: cluster.Namespace(t, prefix), folder: filepath.Join(t.TempDir(), "catalog")}
 	t.Cleanup(func() {
 		if t.Failed() {
-			s.tell(t)
+			s.logState(t)
 		}
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 		if err := cluster.Client.Delete(context.Background(), namespace); err != nil {
@@ -52,7 +52,7 @@ func anotherStage(t *testing.T, prefix string, packages ...testcatalog.Package) 
 	group.Spec.TargetNamespaces = []string{s.namespace}
 	cluster.Create(t, group)
 	s.offer(t, packages...)
-	t.Cleanup(func() { s.serveNoLonger(t) })
+	t.Cleanup(func() { s.stopServing(t) })
 	return s
 }
 
@@ -74,7 +74,7 @@ func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 	})
 }
 
-func (s *stage) serveNoLonger(t *testing.T) {
+func (s *stage) stopServing(t *testing.T) {
 	t.Helper()
 	if err := testcluster.Devcluster(context.Background(), "catalog", "--dir="+clusterDir, "--stop", s.namespace); err != nil {
 		t.Error(err)
@@ -87,8 +87,8 @@ func publish(t *testing.T, name string, versions ...string) testcatalog.Package 
 	return testcatalog.Published(t, testcatalog.Holding(name, versions...)...)
 }
 
-// changing returns two versions of a package, the second with a different CustomResourceDefinition.
-func changing(t *testing.T, name string) testcatalog.Package {
+// packageWithCRDChange returns two versions of a package, the second with a different CustomResourceDefinition.
+func packageWithCRDChange(t *testing.T, name string) testcatalog.Package {
 	t.Helper()
 	first := testcatalog.Foo{Name: name, Version: "1.0.0", Upgradeable: "!Migrating"}
 	second := first
@@ -115,24 +115,26 @@ func (s *stage) subscribe(t *testing.T, pkg string, change ...func(*v1alpha1.Sub
 	return sub
 }
 
-func manual(sub *v1alpha1.Subscription) { sub.Spec.InstallPlanApproval = olm.ApprovalManual }
+func withManualApproval(sub *v1alpha1.Subscription) {
+	sub.Spec.InstallPlanApproval = olm.ApprovalManual
+}
 
-// gated leaves the approval of updates to operator-status.
-func gated(sub *v1alpha1.Subscription) {
-	manual(sub)
+// withApprovalGate leaves the approval of updates to operator-status.
+func withApprovalGate(sub *v1alpha1.Subscription) {
+	withManualApproval(sub)
 	sub.Labels = map[string]string{v1alpha1.LabelGate: v1alpha1.GateApproval}
 }
 
-// runs waits until a Subscription reports that a version runs and is the newest, without problems.
-func (s *stage) runs(t *testing.T, sub *v1alpha1.Subscription, csv string) {
+// awaitRunning waits until a Subscription reports that a version runs and is the newest, without problems.
+func (s *stage) awaitRunning(t *testing.T, sub *v1alpha1.Subscription, csv string) {
 	t.Helper()
 	cluster.Await(t, sub, func() string { // conditions about an earlier version remain for two seconds
 		if c := sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate); sub.Status.CurrentCSV != csv || !strings.HasPrefix(c.Message, csv+" ") {
-			return fmt.Sprintf("OLM goes for %q: %s", sub.Status.CurrentCSV, c.Message)
+			return fmt.Sprintf("OLM's currentCSV is %q: %s", sub.Status.CurrentCSV, c.Message)
 		}
 		return ""
 	})
-	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+	s.awaitConditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionUpToDate:                          "True " + v1alpha1.ReasonNewestRuns,
 		v1alpha1.SubscriptionUpgradeHeld:                       "False " + v1alpha1.ReasonNotHeld,
 		v1alpha1.SubscriptionInstalledCSVReplacementAvailable:  "False " + v1alpha1.ReasonNoReplacementAvailable,
@@ -144,12 +146,12 @@ func (s *stage) runs(t *testing.T, sub *v1alpha1.Subscription, csv string) {
 	})
 	found := s.csv(csv)
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil || found.Status.Phase != olm.CSVPhaseSucceeded {
-		t.Fatalf("the Subscription reports that %s runs, but it does not: %v %s", csv, err, found.Status.Phase)
+		t.Fatalf("the Subscription reports that %s runs, but it does not: error %v, phase %s", csv, err, found.Status.Phase)
 	}
 }
 
-// conditions waits until the conditions of a Subscription have these statuses and reasons.
-func (s *stage) conditions(t *testing.T, sub *v1alpha1.Subscription, want map[v1alpha1.SubscriptionConditionType]string) {
+// awaitConditions waits until the conditions of a Subscription have these statuses and reasons.
+func (s *stage) awaitConditions(t *testing.T, sub *v1alpha1.Subscription, want map[v1alpha1.SubscriptionConditionType]string) {
 	t.Helper()
 	cluster.Await(t, sub, func() string {
 		var wrong []string
@@ -164,8 +166,8 @@ func (s *stage) conditions(t *testing.T, sub *v1alpha1.Subscription, want map[v1
 	})
 }
 
-// messageContains checks that the message of a condition contains the words.
-func messageContains(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, words ...string) {
+// checkMessage checks that the message of a condition contains the words.
+func checkMessage(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, words ...string) {
 	t.Helper()
 	message := sub.Status.GetCondition(kind).Message
 	for _, w := range words {
@@ -175,8 +177,8 @@ func messageContains(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.Sub
 	}
 }
 
-// migrating creates a custom resource of a package that is Migrating.
-func (s *stage) migrating(t *testing.T, pkg string) *unstructured.Unstructured {
+// createMigrating creates a custom resource of a package that is Migrating.
+func (s *stage) createMigrating(t *testing.T, pkg string) *unstructured.Unstructured {
 	t.Helper()
 	_, group, _ := strings.Cut(testcatalog.Foo{Name: pkg}.CRD(), ".")
 	out := &unstructured.Unstructured{}
@@ -189,8 +191,8 @@ func (s *stage) migrating(t *testing.T, pkg string) *unstructured.Unstructured {
 	return out
 }
 
-// hasMigrated sets Migrating of a custom resource to False.
-func hasMigrated(t *testing.T, o *unstructured.Unstructured) {
+// finishMigration sets Migrating of a custom resource to False.
+func finishMigration(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	setMigrating(t, o, metav1.ConditionFalse)
 }
@@ -203,8 +205,8 @@ func setMigrating(t *testing.T, o *unstructured.Unstructured, status metav1.Cond
 	}
 }
 
-// objects waits until the Probe of a version reports that it is not upgradeable.
-func (s *stage) objects(t *testing.T, csv string) {
+// awaitNotUpgradeable waits until the Probe of a version reports that it is not upgradeable.
+func (s *stage) awaitNotUpgradeable(t *testing.T, csv string) {
 	t.Helper()
 	s.awaitProbe(t, csv, "Upgradeable=False/NotUpgradeable")
 }
@@ -224,8 +226,8 @@ func (s *stage) csv(name string) *v1alpha1.ClusterServiceVersion {
 	return &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 }
 
-// plan waits until a Subscription refers to an InstallPlan and returns it.
-func (s *stage) plan(t *testing.T, sub *v1alpha1.Subscription) *olm.InstallPlan {
+// awaitPlan waits until a Subscription refers to an InstallPlan and returns it.
+func (s *stage) awaitPlan(t *testing.T, sub *v1alpha1.Subscription) *olm.InstallPlan {
 	t.Helper()
 	cluster.Await(t, sub, func() string {
 		if sub.Status.InstallPlanRef == nil {
@@ -240,8 +242,8 @@ func (s *stage) plan(t *testing.T, sub *v1alpha1.Subscription) *olm.InstallPlan 
 	return out
 }
 
-// tell logs the state of a namespace.
-func (s *stage) tell(t *testing.T) {
+// logState logs the state of a namespace.
+func (s *stage) logState(t *testing.T) {
 	t.Helper()
 	ctx := context.Background()
 	subs, plans, csvs := &v1alpha1.SubscriptionList{}, &olm.InstallPlanList{}, &v1alpha1.ClusterServiceVersionList{}

@@ -22,36 +22,36 @@ func TestOperatorConditionGate(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "late", publish(t, "late", "1.0.0"))
 	sub := s.subscribe(t, "late")
-	s.runs(t, sub, csvOf("late", "1.0.0"))
+	s.awaitRunning(t, sub, csvOf("late", "1.0.0"))
 
-	example := s.migrating(t, "late")
-	s.objects(t, csvOf("late", "1.0.0"))
+	example := s.createMigrating(t, "late")
+	s.awaitNotUpgradeable(t, csvOf("late", "1.0.0"))
 	s.offer(t, publish(t, "late", "1.0.0", "1.1.0"))
-	s.held(t, sub)
-	messageContains(t, sub, v1alpha1.SubscriptionUpgradeHeld, "OperatorCondition gate", "Migrating", "example", v1alpha1.AnnotationAllowUpgrade)
+	s.awaitHeld(t, sub)
+	checkMessage(t, sub, v1alpha1.SubscriptionUpgradeHeld, "OperatorCondition gate", "Migrating", "example", v1alpha1.AnnotationAllowUpgrade)
 	cluster.Await(t, sub, func() string { // OLM reports this once it has begun the update, which is held before that
 		if sub.Status.State != olm.SubscriptionStateAtLatest || sub.Status.InstalledCSV != csvOf("late", "1.1.0") {
 			return fmt.Sprintf("while the update that OLM has begun is held, its state is %s with %s installed", sub.Status.State, sub.Status.InstalledCSV)
 		}
 		return ""
 	})
-	s.held(t, sub)
-	hasMigrated(t, example)
-	s.runs(t, sub, csvOf("late", "1.1.0"))
+	s.awaitHeld(t, sub)
+	finishMigration(t, example)
+	s.awaitRunning(t, sub, csvOf("late", "1.1.0"))
 }
 
 // TestManual verifies that an InstallPlan waits for approval and the Subscription reports how to approve it.
 func TestManual(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "manual", publish(t, "manual", "1.0.0"))
-	sub := s.subscribe(t, "manual", manual)
-	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+	sub := s.subscribe(t, "manual", withManualApproval)
+	s.awaitConditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "True " + v1alpha1.ReasonRequiresApproval,
 		v1alpha1.SubscriptionUpToDate:                          "False " + v1alpha1.ReasonNewestDoesNotRun,
 	})
-	messageContains(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, "kubectl patch installplan", s.plan(t, sub).Name)
-	approve(t, s.plan(t, sub))
-	s.runs(t, sub, csvOf("manual", "1.0.0"))
+	checkMessage(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, "kubectl patch installplan", s.awaitPlan(t, sub).Name)
+	approve(t, s.awaitPlan(t, sub))
+	s.awaitRunning(t, sub, csvOf("manual", "1.0.0"))
 }
 
 // TestInvalidSubscriptions verifies that conditions report a Subscription's invalid field and keep OLM's own condition.
@@ -64,7 +64,7 @@ func TestInvalidSubscriptions(t *testing.T) {
 		words  []string
 	}{
 		"NoSuchPackage": {
-			reason: "A misspelt package is reported.",
+			reason: "A package that is not in the catalog is reported.",
 			change: func(sub *v1alpha1.Subscription) { sub.Spec.Package = "valod" },
 			want: map[v1alpha1.SubscriptionConditionType]string{
 				v1alpha1.SubscriptionPackageChannelInvalid: "True " + v1alpha1.ReasonPackageNotFound,
@@ -74,7 +74,7 @@ func TestInvalidSubscriptions(t *testing.T) {
 			words: []string{"valod"},
 		},
 		"NoSuchChannel": {
-			reason: "So is a channel.",
+			reason: "A channel that is not in the package is reported.",
 			change: func(sub *v1alpha1.Subscription) { sub.Spec.Channel = "stabel" },
 			want: map[v1alpha1.SubscriptionConditionType]string{
 				v1alpha1.SubscriptionPackageChannelInvalid: "True " + v1alpha1.ReasonChannelNotFound,
@@ -83,7 +83,7 @@ func TestInvalidSubscriptions(t *testing.T) {
 			words: []string{"stabel", "valid"},
 		},
 		"NoSuchCatalog": {
-			reason: "A missing catalog is reported, although OLM does not report it.",
+			reason: "A CatalogSource that does not exist is reported, although OLM does not report it.",
 			change: func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = "catalogue" },
 			want: map[v1alpha1.SubscriptionConditionType]string{
 				v1alpha1.SubscriptionCatalogSourceInvalid: "True " + v1alpha1.ReasonCatalogSourceNotFound,
@@ -95,8 +95,8 @@ func TestInvalidSubscriptions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, "invalid", publish(t, "valid", "1.0.0"))
 			sub := s.subscribe(t, "valid", tc.change)
-			s.conditions(t, sub, tc.want)
-			messageContains(t, sub, v1alpha1.SubscriptionPackageChannelInvalid, tc.words...)
+			s.awaitConditions(t, sub, tc.want)
+			checkMessage(t, sub, v1alpha1.SubscriptionPackageChannelInvalid, tc.words...)
 		})
 	}
 }
@@ -114,16 +114,16 @@ func TestFailedCSV(t *testing.T) {
 	}}
 	s := newStage(t, "failed", testcatalog.Published(t, everywhere))
 	sub := s.subscribe(t, everywhere.Name)
-	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+	s.awaitConditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionInstalledCSVFailed: "True " + v1alpha1.ReasonCSVFailed,
 		v1alpha1.SubscriptionUpToDate:           "False " + v1alpha1.ReasonNewestDoesNotRun,
 	})
-	messageContains(t, sub, v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.CSVReasonUnsupportedOperatorGroup)
+	checkMessage(t, sub, v1alpha1.SubscriptionInstalledCSVFailed, v1alpha1.CSVReasonUnsupportedOperatorGroup)
 	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "group"}}
 	if err := cluster.Client.Patch(t.Context(), group, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"targetNamespaces":null}}`))); err != nil {
 		t.Fatal(err)
 	}
-	s.runs(t, sub, everywhere.CSV())
+	s.awaitRunning(t, sub, everywhere.CSV())
 }
 
 // TestMissingCSV verifies that a deleted CSV is reported.
@@ -131,11 +131,11 @@ func TestMissingCSV(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "missing", publish(t, "missing", "1.0.0"))
 	sub := s.subscribe(t, "missing")
-	s.runs(t, sub, csvOf("missing", "1.0.0"))
-	plan := s.plan(t, sub)
+	s.awaitRunning(t, sub, csvOf("missing", "1.0.0"))
+	plan := s.awaitPlan(t, sub)
 	cluster.Await(t, plan, func() string { // until then OLM would create the ClusterServiceVersion again
 		if plan.Status.Phase != olm.InstallPlanPhaseComplete {
-			return fmt.Sprintf("it is %s", plan.Status.Phase)
+			return fmt.Sprintf("its phase is %s", plan.Status.Phase)
 		}
 		return ""
 	})
@@ -143,24 +143,24 @@ func TestMissingCSV(t *testing.T) {
 	if err := cluster.Client.Delete(t.Context(), s.csv(csvOf("missing", "1.0.0"))); err != nil {
 		t.Fatal(err)
 	}
-	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+	s.awaitConditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionInstalledCSVMissing: "True " + v1alpha1.ReasonCSVMissing,
 		v1alpha1.SubscriptionUpToDate:            "False " + v1alpha1.ReasonNewestDoesNotRun,
 	})
-	messageContains(t, sub, v1alpha1.SubscriptionInstalledCSVMissing, csvOf("missing", "1.0.0"))
+	checkMessage(t, sub, v1alpha1.SubscriptionInstalledCSVMissing, csvOf("missing", "1.0.0"))
 }
 
 // TestInstallPlanMissing verifies that our conditions refer to the InstallPlan that replaces a deleted one.
 func TestInstallPlanMissing(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "planless", publish(t, "planless", "1.0.0"))
-	sub := s.subscribe(t, "planless", manual)
+	sub := s.subscribe(t, "planless", withManualApproval)
 	waits := map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "True " + v1alpha1.ReasonRequiresApproval,
 		v1alpha1.SubscriptionUpToDate:                          "False " + v1alpha1.ReasonNewestDoesNotRun,
 	}
-	s.conditions(t, sub, waits)
-	gone := s.plan(t, sub)
+	s.awaitConditions(t, sub, waits)
+	gone := s.awaitPlan(t, sub)
 	if err := cluster.Client.Delete(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
@@ -171,9 +171,9 @@ func TestInstallPlanMissing(t *testing.T) {
 		}
 		return ""
 	})
-	s.conditions(t, sub, waits)
-	approve(t, s.plan(t, sub))
-	s.runs(t, sub, csvOf("planless", "1.0.0"))
+	s.awaitConditions(t, sub, waits)
+	approve(t, s.awaitPlan(t, sub))
+	s.awaitRunning(t, sub, csvOf("planless", "1.0.0"))
 }
 
 // TestUnhealthyCatalog verifies that an unreachable catalog is reported on the Subscriptions that refer to it.
@@ -184,9 +184,9 @@ func TestUnhealthyCatalog(t *testing.T) {
 	source.Spec.SourceType, source.Spec.Address = olm.SourceTypeGrpc, "127.0.0.1:1" // no server listens there
 	cluster.Create(t, source)
 	sub := s.subscribe(t, "mute", func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = source.Name })
-	s.conditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
+	s.awaitConditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionCatalogSourceInvalid: "True " + v1alpha1.ReasonCatalogSourceUnreadable,
 		v1alpha1.SubscriptionUpToDate:             "False " + v1alpha1.ReasonNewestNotKnown,
 	})
-	messageContains(t, sub, v1alpha1.SubscriptionCatalogSourceInvalid, "127.0.0.1:1", "TRANSIENT_FAILURE")
+	checkMessage(t, sub, v1alpha1.SubscriptionCatalogSourceInvalid, "127.0.0.1:1", "TRANSIENT_FAILURE")
 }

@@ -2,93 +2,93 @@ package peer
 
 import "slices"
 
-// belonging is the reason for differences in the labels of objects that belong to a ClusterServiceVersion.
-const belonging = "here all objects that belong to a ClusterServiceVersion are labelled alike"
+// ownerLabels is the reason for differences in the labels of objects that belong to a ClusterServiceVersion.
+const ownerLabels = "the loops set the same labels on all objects of a ClusterServiceVersion"
 
 // certificates is the reason for differences in certificates.
-const certificates = "each makes its own certificates"
+const certificates = "each installer creates its own certificates"
 
 // allowed lists the differences that may exist between the objects of the built-in loops and those of OLM: each is one field
 // of one kind, with its reason.
 var allowed = slices.Concat(
-	of("metadata.annotations[operatorstatus.io/applied]", "by it the loops know what they applied, and see at a glance that it is as it should be",
+	differsIn("metadata.annotations[operatorstatus.io/applied]", "the loops record the applied hash in it to detect drift",
 		"ClusterRole", "ClusterRoleBinding", "Deployment", "MutatingWebhookConfiguration", "OperatorCondition", "PriorityClass",
 		"Role", "RoleBinding", "Secret", "Service", "ServiceAccount", "ValidatingWebhookConfiguration"),
-	of("metadata.annotations[operatorstatus.io/*", "who asked for it and what brought it: status.relatedObjects is made from that",
+	differsIn("metadata.annotations[operatorstatus.io/*", "the loops record the Subscription and the objects of the bundle in it for status.relatedObjects",
 		"ClusterServiceVersion"),
-	of("metadata.annotations[operatorstatus.io/bundled-by]", "by it is known what a bundle brought, so that it goes with what brought it",
+	differsIn("metadata.annotations[operatorstatus.io/bundled-by]", "the loops record the bundle in it to delete the object with the bundle",
 		"ClusterRole", "ClusterRoleBinding", "PriorityClass"),
-	of("metadata.annotations[operatorstatus.io/converted-by]",
-		"by it the webhook of an operator that is gone is taken out again, without which its custom resources could not be read",
+	differsIn("metadata.annotations[operatorstatus.io/converted-by]",
+		"the loops record the owner of the conversion webhook in it to remove the webhook with the operator, so custom resources stay readable",
 		"CustomResourceDefinition"),
-	of("metadata.labels[olm.deployment-spec-hash]", "by it OLM sees that a Deployment is as it should be; the loops compare the fields themselves",
+	differsIn("metadata.labels[olm.deployment-spec-hash]", "OLM detects drift of a Deployment by this hash; the loops compare fields",
 		"Deployment"),
-	of("metadata.labels[olm.permissions.hash]", "a hash that only its maker reads", "ClusterRole", "ClusterRoleBinding"),
-	of("metadata.labels[operators.coreos.com/*", "OLM's kind Operator selects its objects by it; here status.relatedObjects lists them",
+	differsIn("metadata.labels[olm.permissions.hash]", "only OLM reads this hash", "ClusterRole", "ClusterRoleBinding"),
+	differsIn("metadata.labels[operators.coreos.com/*", "OLM's kind Operator selects its objects by this label; the loops list them in status.relatedObjects",
 		"ClusterRole", "ClusterRoleBinding", "ClusterServiceVersion", "ConfigMap", "CustomResourceDefinition", "Deployment",
 		"OperatorCondition", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount", "Subscription"),
-	of("metadata.labels[olm.owner]", belonging,
+	differsIn("metadata.labels[olm.owner]", ownerLabels,
 		"ClusterRole", "ClusterRoleBinding", "ConfigMap", "OperatorCondition", "PodDisruptionBudget", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount"),
-	of("metadata.labels[olm.owner.kind]", belonging,
+	differsIn("metadata.labels[olm.owner.kind]", ownerLabels,
 		"ClusterRole", "ClusterRoleBinding", "ConfigMap", "OperatorCondition", "PodDisruptionBudget", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount"),
-	of("metadata.labels[olm.owner.namespace]", belonging,
+	differsIn("metadata.labels[olm.owner.namespace]", ownerLabels,
 		"ClusterRole", "ClusterRoleBinding", "ConfigMap", "OperatorCondition", "PodDisruptionBudget", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount"),
-	of("metadata.labels[olm.managed]", "it selects what a cache holds, which is not the same here",
+	differsIn("metadata.labels[olm.managed]", "the label selects the objects in a cache, and the loops cache other objects than OLM",
 		"ClusterServiceVersion", "ConfigMap", "CustomResourceDefinition", "OperatorCondition", "PodDisruptionBudget", "Role",
 		"RoleBinding", "Secret", "Service", "ServiceAccount", "Subscription"),
-	of("metadata.labels*", "OLM makes the service accounts of a bundle without the labels that they have there", "ServiceAccount"),
-	of("metadata.ownerReferences[clusterserviceversion *",
-		"what came in the bundle goes with it, also where OLM would leave it; and so do the rights on an OperatorCondition",
+	differsIn("metadata.labels*", "OLM creates the service accounts of a bundle without the labels of their manifests", "ServiceAccount"),
+	differsIn("metadata.ownerReferences[clusterserviceversion *",
+		"the loops delete objects of a bundle, and rights on an OperatorCondition, with the ClusterServiceVersion; OLM leaves some",
 		"Role", "RoleBinding", "ServiceAccount"),
-	of("metadata.ownerReferences[operatorcondition *", "they belong to the ClusterServiceVersion, as the OperatorCondition does", "Role", "RoleBinding"),
-	of("metadata.ownerReferences[customresourcedefinition *", "OLM spells the kind customresourcedefinition", "ClusterRole"),
-	of("metadata.finalizers*", "OLM cleans up by a finalizer; the loops need none, so that nothing hangs when they are gone", "ClusterServiceVersion"),
-	of("metadata.annotations[operatorframework.io/installed-alongside-*", "OLM's note of which ClusterServiceVersion brought the definition",
+	differsIn("metadata.ownerReferences[operatorcondition *", "the loops make the ClusterServiceVersion the owner, as of the OperatorCondition", "Role", "RoleBinding"),
+	differsIn("metadata.ownerReferences[customresourcedefinition *", "OLM writes the kind of the owner as customresourcedefinition", "ClusterRole"),
+	differsIn("metadata.finalizers*", "OLM cleans up with a finalizer; the loops use none, so no deletion hangs without them", "ClusterServiceVersion"),
+	differsIn("metadata.annotations[operatorframework.io/installed-alongside-*", "OLM records the ClusterServiceVersion that installed the definition",
 		"CustomResourceDefinition"),
-	of("metadata.annotations[olm.providedAPIs]", "OLM's note of what the operators in the group offer; the loops look at them themselves", "OperatorGroup"),
-	of("metadata.annotations[olm.generated-by]", "OLM's note of the InstallPlan", "Subscription"),
-	of("metadata.annotations[deployment.kubernetes.io/revision]", "OLM rolls some Deployments out twice", "Deployment"),
-	of("metadata.labels[olm.operatorgroup.uid*", "by it OLM's webhooks select namespaces, which here they do by name", "Namespace"),
-	of("metadata.name", "OLM ends the name with random characters; here it is the same each time", "MutatingWebhookConfiguration",
+	differsIn("metadata.annotations[olm.providedAPIs]", "OLM records the APIs of the operators in the group; the loops read the ClusterServiceVersions", "OperatorGroup"),
+	differsIn("metadata.annotations[olm.generated-by]", "OLM records the InstallPlan", "Subscription"),
+	differsIn("metadata.annotations[deployment.kubernetes.io/revision]", "OLM rolls some Deployments out twice", "Deployment"),
+	differsIn("metadata.labels[olm.operatorgroup.uid*", "OLM's webhooks select namespaces by this label; those of the loops select them by name", "Namespace"),
+	differsIn("metadata.name", "OLM generates the name; the loops use a fixed one", "MutatingWebhookConfiguration",
 		"ValidatingWebhookConfiguration"),
-	of("metadata.generateName", "OLM ends the name with random characters; here it is the same each time", "MutatingWebhookConfiguration",
+	differsIn("metadata.generateName", "OLM generates the name; the loops use a fixed one", "MutatingWebhookConfiguration",
 		"ValidatingWebhookConfiguration"),
-	of("metadata.labels[olm.webhook-description-hash]", "by it OLM sees that it is as it should be; the loops compare the fields themselves",
+	differsIn("metadata.labels[olm.webhook-description-hash]", "OLM detects drift of a webhook by this hash; the loops compare fields",
 		"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
-	of("metadata.name", "OLM names them after the Service alone, so that two of one name in two namespaces share one", "ClusterRoleBinding", "RoleBinding"),
-	of("spec.conversion*", certificates+"; and at some updates OLM leaves the conversion out that the new version asks for", "CustomResourceDefinition"),
-	of("spec.template.metadata.annotations.olmcahash", certificates, "Deployment"),
-	of("metadata.annotations[olmcahash]", certificates, "Secret"),
-	of("data*", certificates, "Secret"),
-	of("webhooks*.clientConfig.caBundle", certificates, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
-	of("data[ca.crt]", "each cluster has its own certificate authority", "ConfigMap"),
-	of("spec.clusterIP", "given by the API server", "Service"),
-	of("spec.clusterIPs*", "given by the API server", "Service"),
-	of("spec.address", "each cluster has the catalog served for itself", "CatalogSource"),
-	[]allowance{{kind: "Secret", name: "grant-", reason: "what an InstallPlan has granted is kept where no tenant may write it; OLM relies on annotations"}},
-	[]allowance{{kind: "ConfigMap", name: "opt-in-", reason: "what a bundle declares is kept where no tenant may write it; OLM knows no such declaration"}},
-	left("ClusterRole", "strimzi-topic-operator"),
-	left("Role", "mongodb-enterprise-appdb"),
-	left("RoleBinding", "mongodb-enterprise-appdb"),
-	left("Role", "service-binding-operator-"),
-	left("RoleBinding", "service-binding-operator-"),
+	differsIn("metadata.name", "OLM derives the name from the Service alone, so Services of one name in two namespaces share one object", "ClusterRoleBinding", "RoleBinding"),
+	differsIn("spec.conversion*", certificates+"; OLM omits the conversion of the new version in some updates", "CustomResourceDefinition"),
+	differsIn("spec.template.metadata.annotations.olmcahash", certificates, "Deployment"),
+	differsIn("metadata.annotations[olmcahash]", certificates, "Secret"),
+	differsIn("data*", certificates, "Secret"),
+	differsIn("webhooks*.clientConfig.caBundle", certificates, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
+	differsIn("data[ca.crt]", "each cluster has its own certificate authority", "ConfigMap"),
+	differsIn("spec.clusterIP", "the API server assigns it", "Service"),
+	differsIn("spec.clusterIPs*", "the API server assigns it", "Service"),
+	differsIn("spec.address", "each cluster has its own server of the catalog", "CatalogSource"),
+	[]allowance{{kind: "Secret", name: "grant-", reason: "the loops record the grant of an InstallPlan where no tenant may write; OLM relies on annotations"}},
+	[]allowance{{kind: "ConfigMap", name: "opt-in-", reason: "the loops record the declarations of a bundle where no tenant may write; OLM has no such declarations"}},
+	onlyInOLM("ClusterRole", "strimzi-topic-operator"),
+	onlyInOLM("Role", "mongodb-enterprise-appdb"),
+	onlyInOLM("RoleBinding", "mongodb-enterprise-appdb"),
+	onlyInOLM("Role", "service-binding-operator-"),
+	onlyInOLM("RoleBinding", "service-binding-operator-"),
 )
 
 // allowedRights lists the service accounts whose rights may differ, with the reason.
 var allowedRights = map[string]string{
-	"b-mongodb-enterprise/mongodb-enterprise-appdb": leftover,
+	"b-mongodb-enterprise/mongodb-enterprise-appdb": removedByUpdate,
 }
 
-// leftover is the reason for objects that OLM has and the loops do not.
-const leftover = "the older version brought it and the newer does not: OLM leaves it, and the loops take it away"
+// removedByUpdate is the reason for objects that OLM has and the loops do not.
+const removedByUpdate = "only the older version contains it: the loops delete it, and OLM does not"
 
-// left allows an object that only OLM has.
-func left(kind, name string) []allowance {
-	return []allowance{{kind: kind, name: name, reason: leftover}}
+// onlyInOLM allows an object that only OLM has.
+func onlyInOLM(kind, name string) []allowance {
+	return []allowance{{kind: kind, name: name, reason: removedByUpdate}}
 }
 
-// of allows a field to differ in several kinds.
-func of(field, reason string, kinds ...string) []allowance {
+// differsIn allows a field to differ in several kinds.
+func differsIn(field, reason string, kinds ...string) []allowance {
 	var out []allowance
 	for _, kind := range kinds {
 		out = append(out, allowance{kind: kind, field: field, reason: reason})
@@ -104,8 +104,8 @@ func allowedFor(d difference) (allowance, bool) {
 	return allowed[i], true
 }
 
-// mayBeNamedOtherwise reports whether the name of an object may differ.
-func mayBeNamedOtherwise(i identity) bool {
+// nameMayDiffer reports whether the name of an object may differ.
+func nameMayDiffer(i identity) bool {
 	_, ok := allowedFor(difference{object: i, field: "metadata.name"})
 	return ok
 }

@@ -137,7 +137,7 @@ func manifests(installed state, packages []testcatalog.Package) map[string][]*un
 	out := map[string][]*unstructured.Unstructured{}
 	for _, i := range sorted(installed) {
 		o := installed[i]
-		pkg := owners.of(i, o)
+		pkg := owners.packageOf(i, o)
 		if pkg == "" || i.kind.Group == "operators.coreos.com" || i.name == "default" || i.name == "kube-root-ca.crt" || strings.HasPrefix(i.name, "olm.og.") {
 			continue
 		}

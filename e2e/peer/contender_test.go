@@ -175,24 +175,24 @@ func (c *contender) settle(t testing.TB, since time.Time, others map[string]verd
 			if !ok {
 				t.Fatalf("%s: watching the ClusterServiceVersions: %v", c.name, e.Object)
 			}
-			if note(out, csv, time.Since(since)) {
+			if recordVerdict(out, csv, time.Since(since)) {
 				lastChange = time.Now()
 			}
 		case <-time.After(time.Until(lastChange.Add(resting))):
-			if like(out, others) {
+			if samePhases(out, others) {
 				return out
 			}
 			lastChange = time.Now()
 		case <-limit:
-			t.Logf("%s: not at rest after %s", c.name, patience)
+			t.Logf("%s: not settled after %s", c.name, patience)
 			return out
 		}
 	}
 	return out
 }
 
-// note records the state of a ClusterServiceVersion and reports whether it changed.
-func note(verdicts map[string]verdict, csv *v1alpha1.ClusterServiceVersion, after time.Duration) bool {
+// recordVerdict records the state of a ClusterServiceVersion and reports whether it changed.
+func recordVerdict(verdicts map[string]verdict, csv *v1alpha1.ClusterServiceVersion, after time.Duration) bool {
 	pkg := strings.TrimPrefix(csv.Namespace, namespaceOf(testcatalog.Package{}))
 	now := verdict{csv: csv.Name, phase: string(csv.Status.Phase), reason: string(csv.Status.Reason), after: after}
 	before, ok := verdicts[pkg]
@@ -203,8 +203,8 @@ func note(verdicts map[string]verdict, csv *v1alpha1.ClusterServiceVersion, afte
 	return true
 }
 
-// like reports whether each package in others has the same phase in verdicts.
-func like(verdicts, others map[string]verdict) bool {
+// samePhases reports whether each package in others has the same phase in verdicts.
+func samePhases(verdicts, others map[string]verdict) bool {
 	for p, v := range others {
 		if verdicts[p].phase != v.phase {
 			return false

@@ -54,7 +54,7 @@ func compare(ours, theirs state, nameMayDiffer func(identity) bool) []difference
 		}
 	}
 	for _, i := range unpaired {
-		twin, ok := mostAlike(ours[i], i, theirs)
+		twin, ok := mostSimilar(ours[i], i, theirs)
 		if !ok || !nameMayDiffer(i) {
 			out = append(out, difference{object: i, ours: "there", theirs: "absent"})
 			continue
@@ -69,8 +69,8 @@ func compare(ours, theirs state, nameMayDiffer func(identity) bool) []difference
 	return out
 }
 
-// mostAlike returns the object of the same kind and namespace that differs in the fewest fields.
-func mostAlike(o *unstructured.Unstructured, i identity, among state) (identity, bool) {
+// mostSimilar returns the object of the same kind and namespace that differs in the fewest fields.
+func mostSimilar(o *unstructured.Unstructured, i identity, among state) (identity, bool) {
 	var best identity
 	fewest := -1
 	for _, other := range sorted(among) {
@@ -91,8 +91,8 @@ func sorted(s state) []identity {
 // fields returns the differences of two objects, except in fields that the API server sets for each object.
 func fields(i identity, ours, theirs *unstructured.Unstructured) []difference {
 	left, right := map[string]string{}, map[string]string{}
-	flatten("", essence(ours), left)
-	flatten("", essence(theirs), right)
+	flatten("", comparedFields(ours), left)
+	flatten("", comparedFields(theirs), right)
 	var out []difference
 	for path, value := range left {
 		if other, ok := right[path]; !ok || other != value {
@@ -108,8 +108,8 @@ func fields(i identity, ours, theirs *unstructured.Unstructured) []difference {
 	return out
 }
 
-// essence returns an object without the metadata that each API server sets, and only with the phase of its status.
-func essence(o *unstructured.Unstructured) map[string]any {
+// comparedFields returns an object without the metadata that each API server sets, and only with the phase of its status.
+func comparedFields(o *unstructured.Unstructured) map[string]any {
 	out := o.DeepCopy().Object
 	metadata, _, _ := unstructured.NestedMap(out, "metadata")
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {

@@ -30,7 +30,9 @@ func TestDifferential(t *testing.T) {
 	}
 	used, left, owners := map[allowance]int{}, ours[0].unfinished(), ownersOf(packages)
 	for i, stage := range []string{"installed", "updated"} {
-		t.Run(stage, func(t *testing.T) { judge(t, ours[i].without(left, owners), theirs[i].without(left, owners), used) })
+		t.Run(stage, func(t *testing.T) {
+			checkDifferences(t, ours[i].without(left, owners), theirs[i].without(left, owners), used)
+		})
 	}
 	for _, a := range allowed {
 		t.Logf("allowed %d times: %s %s: %s", used[a], a.kind, a.field, a.reason)
@@ -60,7 +62,7 @@ func newest(t *testing.T, packages []testcatalog.Package, verdicts map[string]ve
 	var out []testcatalog.Package
 	for _, p := range packages {
 		if v, asked := verdicts[p.Name]; asked && !v.succeeded() {
-			t.Logf("%s is not updated, and its phase alone is compared, since %s is %s: %s", p.Name, v.csv, v.phase, v.reason)
+			t.Logf("%s is not updated and only its phase is compared, since %s is %s: %s", p.Name, v.csv, v.phase, v.reason)
 			p = oldest([]testcatalog.Package{p})[0]
 		}
 		out = append(out, p)
@@ -75,16 +77,16 @@ func (c *contender) moment(t *testing.T, before state, start time.Time, packages
 		others = other[stage].verdicts
 	}
 	out := moment{verdicts: c.settle(t, start, others, packages...)}
-	out.objects = c.atRest(t).since(before)
+	out.objects = c.readWhenIdle(t).since(before)
 	out.rights = c.readRights(t, packages...)
 	t.Logf("%s: %d packages, %d objects, rights of %d accounts and namespaces, %.1f s", c.name, len(packages), len(out.objects), len(out.rights),
 		time.Since(start).Seconds())
 	return out
 }
 
-// atRest reads the cluster until two readings are the same and the garbage collector has deleted objects without
+// readWhenIdle reads the cluster until two readings are the same and the garbage collector has deleted objects without
 // owners. In a new cluster it discovers new kinds only every 30 seconds. Orphans that it has not deleted by then stay.
-func (c *contender) atRest(t *testing.T) state {
+func (c *contender) readWhenIdle(t *testing.T) state {
 	t.Helper()
 	const interval, learned = 3 * time.Second, 45 * time.Second
 	last, lastChange := c.read(t), time.Now()
@@ -95,12 +97,12 @@ func (c *contender) atRest(t *testing.T) state {
 		if len(compare(now, last, func(identity) bool { return false })) > 0 {
 			lastChange = time.Now()
 		} else if len(orphans) == 0 || time.Since(lastChange) > learned {
-			t.Logf("%s: without their owners: %v", c.name, orphans)
+			t.Logf("%s: objects without their owners: %v", c.name, orphans)
 			return now
 		}
 		last = now
 	}
-	t.Errorf("%s does not come to rest", c.name)
+	t.Errorf("%s does not become idle", c.name)
 	return last
 }
 
@@ -117,13 +119,13 @@ func (m moment) unfinished() map[string]bool {
 // without returns the moment without the objects and rights of the packages in left.
 func (m moment) without(left map[string]bool, owners owners) moment {
 	m.objects, m.rights = maps.Clone(m.objects), maps.Clone(m.rights)
-	maps.DeleteFunc(m.objects, func(i identity, o *unstructured.Unstructured) bool { return left[owners.of(i, o)] })
-	maps.DeleteFunc(m.rights, func(h holder, _ map[string]bool) bool { return left[owners.byNamespace[h.account.Namespace]] })
+	maps.DeleteFunc(m.objects, func(i identity, o *unstructured.Unstructured) bool { return left[owners.packageOf(i, o)] })
+	maps.DeleteFunc(m.rights, func(h accountNamespace, _ map[string]bool) bool { return left[owners.byNamespace[h.account.Namespace]] })
 	return m
 }
 
-// judge fails the test on every difference that is not allowed.
-func judge(t *testing.T, ours, theirs moment, used map[allowance]int) {
+// checkDifferences fails the test on every difference that is not allowed.
+func checkDifferences(t *testing.T, ours, theirs moment, used map[allowance]int) {
 	for name, v := range ours.verdicts {
 		if their := theirs.verdicts[name]; v.phase != their.phase {
 			t.Errorf("%s: ours %s (%s), theirs %s (%s)", v.csv, v.phase, v.reason, their.phase, their.reason)
@@ -132,7 +134,7 @@ func judge(t *testing.T, ours, theirs moment, used map[allowance]int) {
 	for _, d := range ours.rights.differ(theirs.rights) {
 		t.Error(d)
 	}
-	for _, d := range compare(ours.objects, theirs.objects, mayBeNamedOtherwise) {
+	for _, d := range compare(ours.objects, theirs.objects, nameMayDiffer) {
 		if a, ok := allowedFor(d); ok {
 			used[a]++
 			continue

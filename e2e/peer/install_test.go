@@ -31,8 +31,8 @@ func BenchmarkInstallOne(b *testing.B) {
 			before := c.read(b)
 			for _, p := range subscribed(offered) {
 				c.prepare(b, p)
-				c.rest(b)
-				if took, ok := c.installs(b, p); ok {
+				c.awaitIdle(b)
+				if took, ok := c.install(b, p); ok {
 					ours[p.Name] = took
 					packages = append(packages, p)
 				}
@@ -43,7 +43,7 @@ func BenchmarkInstallOne(b *testing.B) {
 			d := newDirect(b)
 			for _, p := range packages {
 				d.prepare(b, p)
-				d.rest(b)
+				d.awaitIdle(b)
 				var err error
 				if applied[p.Name], err = d.apply(context.Background(), parts[p.Name]); err != nil {
 					b.Fatal(err)
@@ -55,8 +55,8 @@ func BenchmarkInstallOne(b *testing.B) {
 			c.offer(b, offered...)
 			for _, p := range packages {
 				c.prepare(b, p)
-				c.rest(b)
-				if took, ok := c.installs(b, p); ok {
+				c.awaitIdle(b)
+				if took, ok := c.install(b, p); ok {
 					theirs[p.Name] = took
 				} else {
 					b.Errorf("%s is not installed by OLM", p.Name)
@@ -90,7 +90,7 @@ func BenchmarkInstallAll(b *testing.B) {
 				}
 			}
 			ours.wrong = c.wrongUpToDate(b, ours.verdicts)
-			ours.quietRequests, ours.quietWrites = c.quiet(b)
+			ours.quietRequests, ours.quietWrites = c.countIdleRequests(b)
 			ours.idle = c.memory(b)
 			parts = manifests(c.read(b).since(before), packages)
 		})
@@ -138,8 +138,8 @@ func alone(b *testing.B, do func(testing.TB)) {
 	do(scope)
 }
 
-// rest waits until Kubernetes has finished with the previous package: it aggregates cluster roles for a while.
-func (c *contender) rest(t testing.TB) {
+// awaitIdle waits until Kubernetes has finished with the previous package: it aggregates cluster roles for a while.
+func (c *contender) awaitIdle(t testing.TB) {
 	t.Helper()
 	c.cluster.AwaitIdle(t, time.Second, "kube-controller-manager")
 }
@@ -159,8 +159,8 @@ func (s *scope) end() {
 	}
 }
 
-// installs subscribes to a package and returns how long it took to settle and whether it has Succeeded.
-func (c *contender) installs(t testing.TB, p testcatalog.Package) (time.Duration, bool) {
+// install subscribes to a package and returns how long it took to settle and whether it has Succeeded.
+func (c *contender) install(t testing.TB, p testcatalog.Package) (time.Duration, bool) {
 	t.Helper()
 	start := time.Now()
 	c.subscribe(t, p)
@@ -284,8 +284,8 @@ func (c *contender) count(t testing.TB, which func(*v1alpha1.Subscription) bool)
 	return n
 }
 
-// quiet counts the requests, and the writes among them, in 30 seconds without changes.
-func (c *contender) quiet(t testing.TB) (requests, writes int) {
+// countIdleRequests counts the requests, and the writes among them, in 30 seconds without changes.
+func (c *contender) countIdleRequests(t testing.TB) (requests, writes int) {
 	t.Helper()
 	since := c.cluster.AwaitIdle(t, 3*time.Second, c.agents...)
 	time.Sleep(30 * time.Second) // no event to wait for
@@ -327,7 +327,7 @@ func durations(columns map[string]map[string]time.Duration) string {
 			rows[name] = true
 		}
 	}
-	return printed("PACKAGE\t"+strings.Join(heads, "\t"), func(line func(string, ...any)) {
+	return formatTable("PACKAGE\t"+strings.Join(heads, "\t"), func(line func(string, ...any)) {
 		for _, name := range slices.Sorted(maps.Keys(rows)) {
 			text := name
 			for _, head := range heads {
@@ -339,7 +339,7 @@ func durations(columns map[string]map[string]time.Duration) string {
 }
 
 func efforts(applied, ours, theirs effort) string {
-	return printed("\tdirect apply\toperator-status\tOLM", func(line func(string, ...any)) {
+	return formatTable("\tdirect apply\toperator-status\tOLM", func(line func(string, ...any)) {
 		line("seconds\t%.1f\t%.1f\t%.1f", applied.took.Seconds(), ours.took.Seconds(), theirs.took.Seconds())
 		line("requests\t%d\t%d\t%d", applied.requests, ours.requests, theirs.requests)
 		line("memory before the catalog is read, MiB\t\t%d\t%d", ours.reading.before>>20, theirs.reading.before>>20)
@@ -354,8 +354,8 @@ func efforts(applied, ours, theirs effort) string {
 	})
 }
 
-// printed returns a table as text.
-func printed(head string, rows func(line func(string, ...any))) string {
+// formatTable returns a table as text.
+func formatTable(head string, rows func(line func(string, ...any))) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) } // to a strings.Builder

@@ -40,7 +40,7 @@ func BenchmarkList(b *testing.B) {
 		peer := run(b, kubectl, "get", kinds, "-A", "-o", "json", kubeconfig)
 		ours := run(b, filepath.Join(bin, "kubectl-operator_status"), "get", "-A", kubeconfig)
 		if lines := strings.Count(ours.out, "\n"); lines != operators+1 {
-			b.Fatalf("it prints %d lines, want %d", lines, operators+1)
+			b.Fatalf("the command line prints %d lines, want %d", lines, operators+1)
 		}
 		b.Logf("kubectl: %s, %d MiB; operator-status: %s, %d MiB", peer.took, peer.memory>>20, ours.took, ours.memory>>20)
 		b.ReportMetric(ours.took.Seconds()/peer.took.Seconds(), "x-of-kubectl")
@@ -102,14 +102,14 @@ func (c *contender) operator(b *testing.B, namespace, name, description string, 
 	return nil
 }
 
-// ran is the output and the cost of running a program.
-type ran struct {
+// runResult is the output and the cost of running a program.
+type runResult struct {
 	out    string
 	took   time.Duration
 	memory int64 // bytes, at the peak
 }
 
-func run(b *testing.B, program string, args ...string) ran {
+func run(b *testing.B, program string, args ...string) runResult {
 	b.Helper()
 	file, err := os.Create(filepath.Join(b.TempDir(), "out"))
 	if err != nil {
@@ -125,7 +125,7 @@ func run(b *testing.B, program string, args ...string) ran {
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	out := ran{}
+	out := runResult{}
 	// Not Rusage's: until the program replaces it, the new process has the memory of this one.
 	for ended := false; !ended; {
 		select {

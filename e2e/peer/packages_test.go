@@ -17,8 +17,8 @@ func packages(t testing.TB) []testcatalog.Package {
 	t.Helper()
 	folder := os.Getenv("BUNDLES")
 	if folder == "" {
-		t.Log("BUNDLES names no folder of packages: these are made up")
-		return madeUp(t)
+		t.Log("BUNDLES is not set to a folder of packages: generated packages are used")
+		return generatedPackages(t)
 	}
 	out, err := testcatalog.Load(folder)
 	if err != nil {
@@ -62,8 +62,8 @@ func updatable(packages []testcatalog.Package) []testcatalog.Package {
 // needed is a made-up package that another one requires.
 const needed = "needed"
 
-// madeUp returns packages that together cover everything a bundle may contain.
-func madeUp(t testing.TB) []testcatalog.Package {
+// generatedPackages returns packages that together cover everything a bundle may contain.
+func generatedPackages(t testing.TB) []testcatalog.Package {
 	t.Helper()
 	var out []testcatalog.Package
 	for name, foo := range map[string]testcatalog.Foo{

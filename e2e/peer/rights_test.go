@@ -17,10 +17,10 @@ import (
 )
 
 // rights holds the rights of service accounts: one line per verb and resource, by account and namespace.
-type rights map[holder]map[string]bool
+type rights map[accountNamespace]map[string]bool
 
-// holder is a service account and a namespace in which it has rights.
-type holder struct {
+// accountNamespace is a service account and a namespace in which it has rights.
+type accountNamespace struct {
 	account types.NamespacedName
 	in      string
 }
@@ -36,7 +36,7 @@ func (c *contender) readRights(t testing.TB, packages ...testcatalog.Package) ri
 		}
 		for _, account := range accounts.Items {
 			for _, namespace := range []string{account.Namespace, "kube-system", "default"} {
-				out[holder{client.ObjectKeyFromObject(&account), namespace}] = c.rightsOf(t, account, namespace)
+				out[accountNamespace{client.ObjectKeyFromObject(&account), namespace}] = c.rightsOf(t, account, namespace)
 			}
 		}
 	}

@@ -18,18 +18,18 @@ import (
 
 // uncompared lists the kinds that are not compared, with the reason.
 var uncompared = map[string]string{
-	"Event":              "a record of what happened, in the wording of its reporter",
+	"Event":              "a record in the wording of its reporter",
 	"Lease":              "a heartbeat",
-	"Pod":                "made by a controller of Kubernetes, from what is compared",
-	"ReplicaSet":         "made by a controller of Kubernetes, from what is compared",
-	"ControllerRevision": "made by a controller of Kubernetes, from what is compared",
-	"Endpoints":          "made by a controller of Kubernetes, from what is compared",
-	"EndpointSlice":      "made by a controller of Kubernetes, from what is compared",
-	"IPAddress":          "made by the API server, for Services",
+	"Pod":                "created by a controller of Kubernetes from compared objects",
+	"ReplicaSet":         "created by a controller of Kubernetes from compared objects",
+	"ControllerRevision": "created by a controller of Kubernetes from compared objects",
+	"Endpoints":          "created by a controller of Kubernetes from compared objects",
+	"EndpointSlice":      "created by a controller of Kubernetes from compared objects",
+	"IPAddress":          "created by the API server for Services",
 	"ComponentStatus":    "the health of the control plane",
-	"InstallPlan":        "the record of how it was done: OLM puts all updates of a namespace into one, under a random name",
-	"Operator":           "OLM's own list of what belongs together, which the built-in loops show in status.relatedObjects",
-	"Probe":              "of operator-status alone",
+	"InstallPlan":        "the record of an installation: OLM puts all updates of a namespace into one, under a random name",
+	"Operator":           "OLM's list of the objects of an operator, which the built-in loops list in status.relatedObjects",
+	"Probe":              "a kind of operator-status only",
 }
 
 // identity identifies an object across clusters.
@@ -138,8 +138,8 @@ func ownersOf(packages []testcatalog.Package) owners {
 	return out
 }
 
-// of returns the package that an object belongs to, or empty.
-func (w owners) of(i identity, o *unstructured.Unstructured) string {
+// packageOf returns the package that an object belongs to, or empty.
+func (w owners) packageOf(i identity, o *unstructured.Unstructured) string {
 	switch namespace, owners := o.GetLabels()["olm.owner.namespace"], o.GetOwnerReferences(); {
 	case namespace != "":
 		return w.byNamespace[namespace]

@@ -20,11 +20,11 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// TestEditedByHand verifies that changed fields and deleted objects are restored, and that added fields are kept.
-func TestEditedByHand(t *testing.T) {
+// TestManualEditsReverted verifies that changed fields and deleted objects are restored, and that added fields are kept.
+func TestManualEditsReverted(t *testing.T) {
 	newStage(t, publish(t, "edited", "1.0.0"))
 	op := create(t, "edited")
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 	sub := subscriptionOf(op)
 	patch(t, sub, `{"metadata":{"labels":{"operatorstatus.io/gate":null,"mine":"yes"}},"spec":{"installPlanApproval":"Automatic"}}`)
 	cluster.Await(t, sub, func() string {
@@ -38,23 +38,23 @@ func TestEditedByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster.Await(t, group, func() string { return "" })
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 }
 
-// TestGitOpsLabels verifies that the labels and annotations that a GitOps tool sets on a PlatformOperator are not
+// TestGitOpsLabelsNotCopied verifies that the labels and annotations that a GitOps tool sets on a PlatformOperator are not
 // copied to its resources, which the tool would delete.
-func TestGitOpsLabels(t *testing.T) {
+func TestGitOpsLabelsNotCopied(t *testing.T) {
 	newStage(t, publish(t, "tracked", "1.0.0"))
 	const label, annotation = "app.kubernetes.io/instance", "argocd.argoproj.io/tracking-id"
 	op := create(t, "tracked", func(op *v1alpha1.PlatformOperator) {
 		op.Labels = map[string]string{label: "platform"}
 		op.Annotations = map[string]string{annotation: "platform:platform.openshift.io/PlatformOperator:/tracked"}
 	})
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 	for _, r := range op.Status.Resources {
-		o := live(t, r.Reference)
+		o := currentObject(t, r.Reference)
 		if o.GetLabels()[label] != "" || o.GetAnnotations()[annotation] != "" {
-			t.Errorf("%s %s carries the marks of the PlatformOperator: %v %v", r.Reference.Kind, r.Reference.Name, o.GetLabels(), o.GetAnnotations())
+			t.Errorf("%s %s has the labels and annotations of the PlatformOperator: %v %v", r.Reference.Kind, r.Reference.Name, o.GetLabels(), o.GetAnnotations())
 		}
 	}
 }
@@ -73,20 +73,20 @@ func TestForeignSubscription(t *testing.T) {
 		op.Spec.Package.Name, op.Spec.ManagementPolicy = "foreign", v1alpha1.ManagementObserve
 	})
 	awaitConditions(t, observer, "Synced=True/ObserveOnly", "Ready=True/Available", "Installed=True/Installed", "UpToDate=True/NewestRuns")
-	resolvable(t, observer)
+	checkRelatedObjects(t, observer)
 
 	op := create(t, "foreign", func(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = namespace })
 	awaitConditions(t, op, "Synced=False/Conflict")
-	messageMatches(t, op, v1alpha1.ConditionSynced, "Subscription "+namespace+"/theirs", "operatorstatus.io/adopt=foreign")
+	checkMessage(t, op, v1alpha1.ConditionSynced, "Subscription "+namespace+"/theirs", "operatorstatus.io/adopt=foreign")
 	cluster.Await(t, sub, func() string { return "" })
 	if len(sub.OwnerReferences) > 0 || sub.IsGated() {
-		t.Errorf("it is taken over: %+v", sub)
+		t.Errorf("the foreign Subscription is taken over: %+v", sub)
 	}
 	patch(t, sub, `{"metadata":{"annotations":{"operatorstatus.io/adopt":"foreign"}}}`)
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 	cluster.Await(t, sub, func() string {
 		if !sub.IsGated() || !metav1.IsControlledBy(sub, op) {
-			return fmt.Sprintf("it is not adopted: %+v", sub.ObjectMeta)
+			return fmt.Sprintf("the Subscription is not adopted: %+v", sub.ObjectMeta)
 		}
 		return ""
 	})
@@ -104,25 +104,25 @@ func TestForeignSubscription(t *testing.T) {
 	})
 }
 
-// TestDuplicate verifies that two PlatformOperators for one package both report the duplicate and only the older is
-// reconciled. The younger keeps its resources until it is the only one.
-func TestDuplicate(t *testing.T) {
+// TestDuplicatePlatformOperator verifies that two PlatformOperators for one package both report the duplicate and only the
+// older is reconciled. The younger keeps its resources until it is the only one.
+func TestDuplicatePlatformOperator(t *testing.T) {
 	newStage(t, publish(t, "twin", "1.0.0"))
 	first := create(t, "twin", func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = v1alpha1.ManagementObserve })
 	second := create(t, "twin-again", func(op *v1alpha1.PlatformOperator) { op.Spec.Package.Name = "twin" })
-	runs(t, second, "1.0.0")
+	awaitRunning(t, second, "1.0.0")
 	patch(t, first, `{"spec":{"managementPolicy":"Full"}}`)
 	awaitConditions(t, second, "Synced=False/DuplicatePackage", "Ready=False/Degraded")
 	awaitConditions(t, first, "Synced=False/DuplicatePackage")
-	messageMatches(t, first, v1alpha1.ConditionSynced, "twin-again")
-	messageMatches(t, second, v1alpha1.ConditionSynced, "PlatformOperator twin:")
+	checkMessage(t, first, v1alpha1.ConditionSynced, "twin-again")
+	checkMessage(t, second, v1alpha1.ConditionSynced, "PlatformOperator twin:")
 	if len(second.Status.Resources) != 3 {
-		t.Errorf("it forgets what it has made: %+v", second.Status.Resources)
+		t.Errorf("the younger PlatformOperator no longer lists its resources: %+v", second.Status.Resources)
 	}
 	if err := cluster.Client.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	runs(t, first, "1.0.0")
+	awaitRunning(t, first, "1.0.0")
 }
 
 // TestResources verifies that spec.resources wait until the operator's CRD exists, that the reason of an unready
@@ -138,7 +138,7 @@ func TestResources(t *testing.T) {
 	})
 	cluster.Await(t, op, func() string {
 		if op.Status.Version != "1.0.0" {
-			return "it is not installed"
+			return "version 1.0.0 is not installed"
 		}
 		return ""
 	})
@@ -153,32 +153,32 @@ func TestResources(t *testing.T) {
 		}
 	}
 	condition("True", "Fine")
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 	condition("False", "Broken")
 	awaitConditions(t, op, "Ready=False/Degraded", "Installed=True/Installed")
-	messageMatches(t, op, v1alpha1.ConditionReady, "Widget widget/main", "Broken", "said by the widget")
+	checkMessage(t, op, v1alpha1.ConditionReady, "Widget widget/main", "Broken", "said by the widget")
 	if r := op.Status.Resources[3]; r.Name != "main" || r.Ready || r.Reason != "Broken" {
-		t.Errorf("its reason does not come up: %+v", r)
+		t.Errorf("status.resources does not report the reason of the Widget: %+v", r)
 	}
 	condition("True", "Fine")
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 
 	patch(t, op, `{"spec":{"resources":[{"name":"settings","manifest":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"}}}]}}`)
 	here.AwaitGone(t, widget)
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "widget", Name: "settings"}}
 	cluster.Await(t, settings, func() string {
 		if len(settings.Data) > 0 {
-			return fmt.Sprintf("it still has what the manifest does not any more: %v", settings.Data)
+			return fmt.Sprintf("it still has a key that was removed from the manifest: %v", settings.Data)
 		}
 		return ""
 	})
 	cluster.Await(t, op, func() string {
 		if len(op.Status.Resources) != 4 {
-			return fmt.Sprintf("a deleted resource is still listed: %+v", op.Status.Resources)
+			return fmt.Sprintf("status.resources still lists a deleted resource: %+v", op.Status.Resources)
 		}
 		return ""
 	})
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 }
 
 // TestClusterExtension verifies that a ClusterExtension of OLM v1 is ready if its own conditions report so, and that
@@ -203,12 +203,12 @@ func TestClusterExtension(t *testing.T) {
 	}
 	extends("False", "True", "Retrying", "no bundles found for package argocd")
 	awaitConditions(t, op, "Ready=False/Failed", "Installed=False/Installing")
-	messageMatches(t, op, v1alpha1.ConditionReady, "ClusterExtension argocd", "Retrying", "no bundles found")
+	checkMessage(t, op, v1alpha1.ConditionReady, "ClusterExtension argocd", "Retrying", "no bundles found")
 	extends("True", "True", "Succeeded", "Installed bundle argocd.v1.0.0")
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 	extends("True", "False", "Blocked", "the catalog is gone")
 	awaitConditions(t, op, "Ready=False/Degraded", "Installed=True/Installed")
-	messageMatches(t, op, v1alpha1.ConditionReady, "Blocked", "the catalog is gone")
+	checkMessage(t, op, v1alpha1.ConditionReady, "Blocked", "the catalog is gone")
 }
 
 // clusterExtensions is the CustomResourceDefinition of OLM v1's ClusterExtension, without its schema.
@@ -239,11 +239,11 @@ func TestInstallModes(t *testing.T) {
 		}
 	}}
 	newStage(t, testcatalog.Published(t, own))
-	runs(t, create(t, "homely"), "1.0.0")
+	awaitRunning(t, create(t, "homely"), "1.0.0")
 }
 
-// live returns the current object that a reference points to.
-func live(t *testing.T, ref corev1.ObjectReference) *unstructured.Unstructured {
+// currentObject returns the current object that a reference points to.
+func currentObject(t *testing.T, ref corev1.ObjectReference) *unstructured.Unstructured {
 	t.Helper()
 	out := object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(out), out); err != nil {

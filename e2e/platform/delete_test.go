@@ -26,7 +26,7 @@ func TestDelete(t *testing.T) {
 	op := create(t, "deleted", func(op *v1alpha1.PlatformOperator) {
 		op.Spec.Resources = []v1alpha1.Resource{{Name: "settings", Manifest: raw(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}`)}}
 	})
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 	if err := cluster.Client.Delete(t.Context(), op); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestDelete(t *testing.T) {
 		&operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "deleted", Name: csvOf("deleted")}},
 	} {
 		if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(gone), gone); !apierrors.IsNotFound(err) {
-			t.Errorf("%T %s is still there: %v", gone, gone.GetName(), err)
+			t.Errorf("%T %s still exists: %v", gone, gone.GetName(), err)
 		}
 	}
 	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: testcatalog.Foo{Name: "deleted"}.CRD()}}
@@ -47,34 +47,35 @@ func TestDelete(t *testing.T) {
 func TestOrphan(t *testing.T) {
 	newStage(t, publish(t, "orphaned", "1.0.0"))
 	op := create(t, "orphaned", func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 	if err := cluster.Client.Delete(t.Context(), op); err != nil {
 		t.Fatal(err)
 	}
 	cluster.AwaitGone(t, op)
 	for _, r := range op.Status.Resources {
-		if o := live(t, r.Reference); o.GetDeletionTimestamp() != nil || len(o.GetOwnerReferences()) > 0 || o.GetLabels()[v1alpha1.LabelPlatformOperator] != "" {
-			t.Errorf("%s %s is not let go: %v %v", r.Reference.Kind, r.Reference.Name, o.GetOwnerReferences(), o.GetLabels())
+		o := currentObject(t, r.Reference)
+		if o.GetDeletionTimestamp() != nil || len(o.GetOwnerReferences()) > 0 || o.GetLabels()[v1alpha1.LabelPlatformOperator] != "" {
+			t.Errorf("%s %s still has owner references or labels: %v %v", r.Reference.Kind, r.Reference.Name, o.GetOwnerReferences(), o.GetLabels())
 		}
 	}
 
 	left := op.Status.Resources
 	op = create(t, "orphaned")
 	awaitConditions(t, op, "Synced=False/Conflict", "Ready=False/Failed")
-	messageMatches(t, op, v1alpha1.ConditionSynced, "Namespace orphaned", "kubectl annotate namespace orphaned operatorstatus.io/adopt=orphaned")
+	checkMessage(t, op, v1alpha1.ConditionSynced, "Namespace orphaned", "kubectl annotate namespace orphaned operatorstatus.io/adopt=orphaned")
 	for _, r := range left {
 		patch(t, object(r.Reference.APIVersion, r.Reference.Kind, r.Reference.Namespace, r.Reference.Name),
 			`{"metadata":{"annotations":{"operatorstatus.io/adopt":"orphaned"}}}`)
 	}
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 }
 
-// TestUsersData verifies that nothing is uninstalled while users' data exists: custom resources, which the running operator
-// still cleans up after, and other objects in its namespace.
-func TestUsersData(t *testing.T) {
+// TestDeletionWaitsForUserData verifies that nothing is uninstalled while users' data exists: custom resources, which the
+// running operator still cleans up after, and other objects in its namespace.
+func TestDeletionWaitsForUserData(t *testing.T) {
 	op := deleteWithData(t, "kept")
 	awaitConditions(t, op, "Synced=False/UsersData", "Ready=False/UsersData")
-	messageMatches(t, op, v1alpha1.ConditionSynced, "Kept.kept.example.com kept/mine", "PersistentVolumeClaim kept/data", "ConfigMap kept/notes",
+	checkMessage(t, op, v1alpha1.ConditionSynced, "Kept.kept.example.com kept/mine", "PersistentVolumeClaim kept/data", "ConfigMap kept/notes",
 		"kubectl annotate platformoperator kept operatorstatus.io/delete-anyway=true")
 
 	here := cluster.Rediscovered(t)
@@ -91,14 +92,14 @@ func TestUsersData(t *testing.T) {
 	cluster.Await(t, op, func() string {
 		if c := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionSynced); strings.Contains(c.Message, "Kept") ||
 			!strings.Contains(c.Message, "ConfigMap kept/notes") {
-			return "it does not wait for the ConfigMap alone: " + c.Message
+			return "its message does not name the ConfigMap alone: " + c.Message
 		}
 		return ""
 	})
 	csv := &operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "kept", Name: csvOf("kept")}}
 	cluster.Await(t, csv, func() string {
 		if csv.DeletionTimestamp != nil {
-			t.Error("the operator is uninstalled though there is users' data")
+			t.Error("the operator is uninstalled while users' data exists")
 		}
 		return ""
 	})
@@ -126,7 +127,7 @@ func TestDeleteAnyway(t *testing.T) {
 	} {
 		err := here.Client.Get(t.Context(), client.ObjectKeyFromObject(stays), stays)
 		if err != nil || stays.GetDeletionTimestamp() != nil || len(stays.GetOwnerReferences()) > 0 {
-			t.Errorf("%s %s does not stay: %v %v", stays.GetKind(), stays.GetName(), err, stays.Object["metadata"])
+			t.Errorf("%s %s was deleted: %v %v", stays.GetKind(), stays.GetName(), err, stays.Object["metadata"])
 		}
 	}
 	mine := object("left.example.com/v1", "Left", "left", "mine")
@@ -146,11 +147,11 @@ func deleteWithData(t *testing.T, name string) *v1alpha1.PlatformOperator {
 	t.Helper()
 	newStage(t, publish(t, name, "1.0.0"))
 	op := create(t, name)
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 	want := fmt.Sprintf("Uninstalls %s and deletes namespace %s, once there are no custom resources of %s, or",
 		csvOf(name), name, testcatalog.Foo{Name: name}.CRD())
 	if !strings.HasPrefix(op.Status.OnDeletion, want) {
-		t.Errorf("what deletion does: %q", op.Status.OnDeletion)
+		t.Errorf("onDeletion is %q", op.Status.OnDeletion)
 	}
 	apply(t, op, fmt.Sprintf(`
 {apiVersion: %s.example.com/v1, kind: %s, metadata: {name: mine, finalizers: [example.com/cleanup]}}

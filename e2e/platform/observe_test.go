@@ -13,9 +13,9 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
-// TestObservedAndOthers verifies that Subscriptions to the same package that others create do not change the status of an
-// observed operator, nor end its hold of the cluster's updates, and are not observed by themselves.
-func TestObservedAndOthers(t *testing.T) {
+// TestObservedOperatorWithForeignSubscriptions verifies that Subscriptions to the same package that others create do not
+// change the status of an observed operator, nor end its hold of the cluster's updates, and are not observed by themselves.
+func TestObservedOperatorWithForeignSubscriptions(t *testing.T) {
 	co := cluster.InstallClusterOperator(t)
 	s := newStage(t, publish(t, "seen", "1.0.0"))
 	subscribed := func(namespace, catalogNamespace string) *operatorsv1alpha1.Subscription {
@@ -32,7 +32,7 @@ func TestObservedAndOthers(t *testing.T) {
 
 	op := create(t, "observer", observe)
 	awaitConditions(t, op, "Ready=False/Failed", "Installed=False/SubscriptionNotFound")
-	messageMatches(t, op, v1alpha1.ConditionInstalled, "to observe one of them", tenant+"/theirs", "spec.package.catalog")
+	checkMessage(t, op, v1alpha1.ConditionInstalled, "to observe one of them", tenant+"/theirs", "spec.package.catalog")
 
 	namespace := cluster.Namespace(t, "real")
 	cluster.Create(t, &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "group"}})
@@ -40,14 +40,14 @@ func TestObservedAndOthers(t *testing.T) {
 	awaitConditions(t, op, "Ready=True/Available", "UpToDate=True/NewestRuns")
 	cluster.Rediscovered(t).Apply(t, namespace, `{apiVersion: seen.example.com/v1, kind: Seen, metadata: {name: busy}, status: {conditions: [{type: Migrating, status: "True"}]}}`)
 	awaitConditions(t, op, "Upgradeable=False/NotUpgradeable")
-	awaits(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
+	awaitClusterOperator(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
 
 	// Another from the same catalog. A second PlatformOperator reports the ambiguity, so the manager has observed it.
 	subscribed(cluster.Namespace(t, "other"), global)
 	ambiguous := create(t, "late", observe)
 	awaitConditions(t, ambiguous, "Installed=False/SubscriptionAmbiguous")
 	awaitConditions(t, op, "Ready=True/Available", "Upgradeable=False/NotUpgradeable")
-	awaits(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
+	awaitClusterOperator(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
 
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(sub), sub); err != nil {
 		t.Fatal(err)
@@ -56,9 +56,9 @@ func TestObservedAndOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitConditions(t, op, "Ready=False/Degraded", "Installed=False/SubscriptionNotFound", "Upgradeable=False/NotUpgradeable")
-	messageMatches(t, op, v1alpha1.ConditionInstalled, "in namespace "+namespace)
-	awaits(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
-	explains(t, co, configv1.OperatorUpgradeable, "observer")
+	checkMessage(t, op, v1alpha1.ConditionInstalled, "in namespace "+namespace)
+	awaitClusterOperator(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
+	awaitMessage(t, co, configv1.OperatorUpgradeable, "observer")
 
 	// Objects that no PlatformOperator installed are not deleted with one.
 	plan := metav1.ObjectMeta{Namespace: namespace, Name: sub.Status.InstallPlanRef.Name}

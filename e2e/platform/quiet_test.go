@@ -32,11 +32,11 @@ func TestQuiet(t *testing.T) {
 			{Name: "web", Manifest: raw(`{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}`)},
 		}
 	})
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 	// A problem that has ended is cleared from the status after the inertia, which is a write.
 	cluster.AwaitWithin(t, degradedWithin, op, func() string {
 		if op.Status.QuietSince != nil {
-			return "it is not over yet"
+			return "the status is not final yet"
 		}
 		return ""
 	})
@@ -48,7 +48,7 @@ func TestQuiet(t *testing.T) {
 
 	for _, r := range cluster.Requests(t, since) {
 		if r.Verb != "watch" {
-			t.Errorf("in a quiet cluster: %s", r)
+			t.Errorf("request in an idle cluster: %s", r)
 		}
 	}
 	s.manager.Terminate(t)
@@ -85,36 +85,36 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 		})
 		manager.Store(cluster.Through(proxy).StartManager(t, s.flags()...))
 		op := create(t, "phoenix")
-		awaitOr(t, killed, func() bool { return isReady(t, op) })
+		awaitUnlessKilled(t, killed, func() bool { return isReady(t, op) })
 		died := isClosed(killed)
 		if died {
 			manager.Store(cluster.StartManager(t, s.flags()...))
-			runs(t, op, "1.0.0")
+			awaitRunning(t, op, "1.0.0")
 		}
 		if err := cluster.Client.Delete(t.Context(), op); err != nil {
 			t.Fatal(err)
 		}
 		if !died {
-			awaitOr(t, killed, func() bool { return isGone(t, op) })
+			awaitUnlessKilled(t, killed, func() bool { return isNotFound(t, op) })
 			if isClosed(killed) {
 				manager.Store(cluster.StartManager(t, s.flags()...))
 			}
 		}
 		cluster.AwaitGone(t, op)
-		if namespace := (&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "phoenix"}}); !isGone(t, namespace) {
-			t.Errorf("killed after write %d, it leaves its namespace behind", k)
+		if namespace := (&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "phoenix"}}); !isNotFound(t, namespace) {
+			t.Errorf("after a kill after write %d, the namespace is left", k)
 		}
 		manager.Load().Kill(t)
 		if !isClosed(killed) {
-			t.Logf("%d writes were the most: the manager was killed after each", writes.Load())
+			t.Logf("the PlatformOperator took %d writes, and the manager was killed after each", writes.Load())
 			return
 		}
 	}
 	t.Errorf("a PlatformOperator takes more than %d writes", most)
 }
 
-// awaitOr waits until done returns true or the manager was killed.
-func awaitOr(t *testing.T, killed <-chan struct{}, done func() bool) {
+// awaitUnlessKilled waits until done returns true or the manager was killed.
+func awaitUnlessKilled(t *testing.T, killed <-chan struct{}, done func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testcluster.Timeout)
 	defer cancel()
@@ -123,7 +123,7 @@ func awaitOr(t *testing.T, killed <-chan struct{}, done func() bool) {
 		case <-killed:
 			return
 		case <-ctx.Done():
-			t.Fatal("neither was the manager killed nor all done")
+			t.Fatal("timed out: the manager was not killed and the PlatformOperator is not done")
 		case <-time.After(20 * time.Millisecond): // the poll interval
 		}
 	}
@@ -146,7 +146,7 @@ func isReady(t *testing.T, op *v1alpha1.PlatformOperator) bool {
 	return meta.IsStatusConditionTrue(op.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-func isGone(t *testing.T, o client.Object) bool {
+func isNotFound(t *testing.T, o client.Object) bool {
 	t.Helper()
 	err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 	if client.IgnoreNotFound(err) != nil {

@@ -27,13 +27,13 @@ const degradedWithin = inertia + testcluster.Timeout
 func TestRollUp(t *testing.T) {
 	co := cluster.InstallClusterOperator(t)
 	cvotest.Watch(t, cluster.Config, cluster.Client.Scheme())
-	s := newStageOf(t, troubled(t))
+	s := newStageOf(t, failingCatalog(t))
 	fine := create(t, "fine")
 	perl := create(t, "perl")
 	broken, refused, stuck := create(t, "broken"), create(t, "refused"), create(t, "stuck")
-	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling", "Degraded=False/AsExpected")
+	awaitClusterOperator(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling", "Degraded=False/AsExpected")
 	// Each PlatformOperator reports its own problem.
-	runs(t, fine, "1.0.0")
+	awaitRunning(t, fine, "1.0.0")
 	for op, words := range map[*v1alpha1.PlatformOperator][]string{
 		perl:    {"perl", "pearl"},
 		broken:  {"127.0.0.1:1/broken"},
@@ -46,19 +46,19 @@ func TestRollUp(t *testing.T) {
 			}
 			return ""
 		})
-		messageMatches(t, op, v1alpha1.ConditionInstalled, words...)
+		checkMessage(t, op, v1alpha1.ConditionInstalled, words...)
 	}
 	// The ClusterOperator reports all of them.
-	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling")
+	awaitClusterOperator(t, co, "Available=False/PlatformOperatorsInstalling", "Progressing=True/PlatformOperatorsInstalling")
 	for _, kind := range []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, configv1.OperatorProgressing} {
-		explains(t, co, kind, "4 of 5 PlatformOperators", `perl \(PackageNotFound\)`, `broken \(ImagePullFailed\)`, `refused \(InstallComponentFailed\)`,
+		awaitMessage(t, co, kind, "4 of 5 PlatformOperators", `perl \(PackageNotFound\)`, `broken \(ImagePullFailed\)`, `refused \(InstallComponentFailed\)`,
 			`stuck \(CSVFailed\)`, "Not_A_Name", "InstallCheckFailed")
 	}
 	if len(co.Status.Versions) > 0 {
-		t.Errorf("there is a version already: %+v", co.Status.Versions)
+		t.Errorf("the ClusterOperator has a version before it is Available: %+v", co.Status.Versions)
 	}
-	awaits(t, co, "Available=False/PlatformOperatorsInstalling", "Degraded=True/PlatformOperatorsFailing")
-	explains(t, co, configv1.OperatorDegraded, `perl \(PackageNotFound\)`, "broken", "refused", "stuck")
+	awaitClusterOperator(t, co, "Available=False/PlatformOperatorsInstalling", "Degraded=True/PlatformOperatorsFailing")
+	awaitMessage(t, co, configv1.OperatorDegraded, `perl \(PackageNotFound\)`, "broken", "refused", "stuck")
 
 	// One is fixed and the others are deleted, so the installation succeeds. A recent failure is still reported.
 	for _, op := range []*v1alpha1.PlatformOperator{broken, refused, stuck} {
@@ -67,30 +67,30 @@ func TestRollUp(t *testing.T) {
 		}
 	}
 	s.offer(t, publish(t, "fine", "1.0.0"), publish(t, "perl", "1.0.0"))
-	runs(t, perl, "1.0.0")
-	awaits(t, co, "Available=True/PlatformOperatorsInstalled", "Progressing=False/PlatformOperatorsInstalled", "Degraded=True/PlatformOperatorsFailing")
-	explains(t, co, configv1.OperatorDegraded, "perl")
+	awaitRunning(t, perl, "1.0.0")
+	awaitClusterOperator(t, co, "Available=True/PlatformOperatorsInstalled", "Progressing=False/PlatformOperatorsInstalled", "Degraded=True/PlatformOperatorsFailing")
+	awaitMessage(t, co, configv1.OperatorDegraded, "perl")
 	if len(co.Status.Versions) != 1 || co.Status.Versions[0].Name != "operator" || co.Status.Versions[0].Version == "" {
-		t.Errorf("the version is not written: %+v", co.Status.Versions)
+		t.Errorf("the ClusterOperator has no version: %+v", co.Status.Versions)
 	}
 
 	// From now on it stays Available.
 	late := create(t, "ruby")
 	awaitConditions(t, late, "Ready=False/Failed")
-	awaits(t, co, "Available=True/PlatformOperatorsInstalled", "Progressing=True/PlatformOperatorsUpdating")
-	explains(t, co, configv1.OperatorProgressing, `1 of 3 PlatformOperators: ruby \(PackageNotFound\)`)
+	awaitClusterOperator(t, co, "Available=True/PlatformOperatorsInstalled", "Progressing=True/PlatformOperatorsUpdating")
+	awaitMessage(t, co, configv1.OperatorProgressing, `1 of 3 PlatformOperators: ruby \(PackageNotFound\)`)
 	if err := cluster.Client.Delete(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
-	awaits(t, co, "Available=True/PlatformOperatorsInstalled", "Progressing=False/PlatformOperatorsInstalled", "Degraded=False/AsExpected")
+	awaitClusterOperator(t, co, "Available=True/PlatformOperatorsInstalled", "Progressing=False/PlatformOperatorsInstalled", "Degraded=False/AsExpected")
 	if err := cvotest.Resolve(t.Context(), cluster.Client, cluster.Rediscovered(t).Client.RESTMapper(), co); err != nil {
 		t.Error(err)
 	}
 }
 
-// troubled returns a catalog with valid packages, one whose bundle image cannot be pulled, one with a manifest that the
+// failingCatalog returns a catalog with valid packages, one whose bundle image cannot be pulled, one with a manifest that the
 // API server rejects, and one whose Deployment never becomes available.
-func troubled(t *testing.T) declcfg.DeclarativeConfig {
+func failingCatalog(t *testing.T) declcfg.DeclarativeConfig {
 	t.Helper()
 	config, err := testcatalog.Config(
 		publish(t, "fine", "1.0.0"), publish(t, "pearl", "1.0.0"), publish(t, "broken", "1.0.0"),
@@ -110,15 +110,15 @@ func troubled(t *testing.T) declcfg.DeclarativeConfig {
 	return config
 }
 
-// awaits waits until the ClusterOperator has conditions, as "Type=Status/Reason".
-func awaits(t *testing.T, co *configv1.ClusterOperator, want ...string) {
+// awaitClusterOperator waits until the ClusterOperator has conditions, as "Type=Status/Reason".
+func awaitClusterOperator(t *testing.T, co *configv1.ClusterOperator, want ...string) {
 	t.Helper()
 	cluster.AwaitWithin(t, degradedWithin, co, func() string {
 		var got []string
 		for _, c := range co.Status.Conditions {
 			got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
 			if !registered[c.Reason] {
-				t.Errorf("reason %s of %s is no constant of the API", c.Reason, c.Type)
+				t.Errorf("reason %s of %s is not a constant of the API", c.Reason, c.Type)
 			}
 		}
 		for _, w := range want {
@@ -130,8 +130,8 @@ func awaits(t *testing.T, co *configv1.ClusterOperator, want ...string) {
 	})
 }
 
-// explains waits until the message of a condition matches all the regular expressions.
-func explains(t *testing.T, co *configv1.ClusterOperator, kind configv1.ClusterStatusConditionType, words ...string) {
+// awaitMessage waits until the message of a condition matches all the regular expressions.
+func awaitMessage(t *testing.T, co *configv1.ClusterOperator, kind configv1.ClusterStatusConditionType, words ...string) {
 	t.Helper()
 	cluster.Await(t, co, func() string {
 		for _, c := range co.Status.Conditions {

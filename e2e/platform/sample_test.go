@@ -30,7 +30,7 @@ func TestSample(t *testing.T) {
 	}
 	for _, shown := range [][]byte{sample, role} {
 		if !strings.Contains(string(document), "```yaml\n"+string(shown)+"```\n") {
-			t.Errorf("docs/platformoperator.md does not show the sample as it is:\n%s", shown)
+			t.Errorf("docs/platformoperator.md does not show the current sample:\n%s", shown)
 		}
 	}
 	cluster.Apply(t, "", string(role))
@@ -47,11 +47,11 @@ func TestSample(t *testing.T) {
 		return ""
 	})
 	awaitConditions(t, op, "Synced=True/Synced", "Ready=False/Creating")
-	messageMatches(t, op, v1alpha1.ConditionReady, "Foo foo/example", `status.phase is not set`)
+	checkMessage(t, op, v1alpha1.ConditionReady, "Foo foo/example", `status.phase is not set`)
 	example := object("foo.example.com/v1", "Foo", "foo", "example")
 	running := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Running"}}`))
 	if err := cluster.Rediscovered(t).Client.Status().Patch(t.Context(), example, running); err != nil {
 		t.Fatal(err)
 	}
-	runs(t, op, "1.0.0")
+	awaitRunning(t, op, "1.0.0")
 }

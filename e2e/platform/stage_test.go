@@ -115,7 +115,7 @@ func awaitConditions(t *testing.T, op *v1alpha1.PlatformOperator, want ...string
 	cluster.Await(t, op, func() string {
 		for _, c := range op.Status.Conditions {
 			if !registered[c.Type] || !registered[c.Reason] {
-				t.Errorf("condition %s or reason %s is no constant of the API", c.Type, c.Reason)
+				t.Errorf("condition %s or reason %s is not a constant of the API", c.Type, c.Reason)
 			}
 		}
 		if op.Status.ObservedGeneration != op.Generation {
@@ -125,21 +125,21 @@ func awaitConditions(t *testing.T, op *v1alpha1.PlatformOperator, want ...string
 	})
 }
 
-// runs waits until a PlatformOperator reports that a version runs and is the newest, without problems.
-func runs(t *testing.T, op *v1alpha1.PlatformOperator, version string) {
+// awaitRunning waits until a PlatformOperator reports that a version runs and is the newest, without problems.
+func awaitRunning(t *testing.T, op *v1alpha1.PlatformOperator, version string) {
 	t.Helper()
 	cluster.Await(t, op, func() string {
 		if op.Status.Version != version {
-			return fmt.Sprintf("version is %q, not %q", op.Status.Version, version)
+			return fmt.Sprintf("version is %q, want %q", op.Status.Version, version)
 		}
 		return ""
 	})
 	awaitConditions(t, op, "Synced=True/Synced", "Ready=True/Available", "Installed=True/Installed", "Progressing=False/AsDesired", "UpToDate=True/NewestRuns")
-	resolvable(t, op)
+	checkRelatedObjects(t, op)
 }
 
-// messageMatches checks that the message of a condition matches all the regular expressions.
-func messageMatches(t *testing.T, op *v1alpha1.PlatformOperator, condition string, words ...string) {
+// checkMessage checks that the message of a condition matches all the regular expressions.
+func checkMessage(t *testing.T, op *v1alpha1.PlatformOperator, condition string, words ...string) {
 	t.Helper()
 	c := meta.FindStatusCondition(op.Status.Conditions, condition)
 	for _, w := range words {
@@ -149,11 +149,11 @@ func messageMatches(t *testing.T, op *v1alpha1.PlatformOperator, condition strin
 	}
 }
 
-// resolvable checks that the related objects exist.
-func resolvable(t *testing.T, op *v1alpha1.PlatformOperator) {
+// checkRelatedObjects checks that the related objects exist.
+func checkRelatedObjects(t *testing.T, op *v1alpha1.PlatformOperator) {
 	t.Helper()
 	if len(op.Status.RelatedObjects) == 0 {
-		t.Error("there are no related objects")
+		t.Error("status lists no related objects")
 	}
 	for _, ref := range op.Status.RelatedObjects {
 		o := &unstructured.Unstructured{}

@@ -35,7 +35,7 @@ import (
 func TestBundle(t *testing.T) {
 	registry := newPrivateRegistry(t)
 	managers := map[string]string{images.Current: registry.Manager(t, images.Current)}
-	remove := apply(t, onlyLoops(t), managers[images.Current], 1)
+	remove := apply(t, lifecycleManifests(t), managers[images.Current], 1)
 
 	system := testcluster.ManagerAccount.Namespace
 	cluster := cluster.Rediscovered(t)
@@ -45,7 +45,7 @@ func TestBundle(t *testing.T) {
 		Package: "operator-status", Channel: "stable", CatalogSource: catalog.Name, CatalogSourceNamespace: catalog.Namespace,
 	}}
 	cluster.Create(t, group, sub)
-	runs(t, cluster, sub, "operator-status.v"+images.Current)
+	awaitRunning(t, cluster, sub, "operator-status.v"+images.Current)
 
 	s := newSample(t, registry.Registry)
 	managers[images.Next] = registry.Manager(t, images.Next)
@@ -54,17 +54,17 @@ func TestBundle(t *testing.T) {
 	if err := cluster.Client.Patch(t.Context(), catalog, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	runs(t, cluster, sub, "operator-status.v"+images.Next)
-	s.held(t)
+	awaitRunning(t, cluster, sub, "operator-status.v"+images.Next)
+	s.awaitHeld(t)
 	s.finish(t)
 
 	uninstall(t, cluster, sub, "operator-status.v"+images.Next)
 	remove()
 }
 
-// onlyLoops returns the manifests of the built-in loops, with those of config/default that they need: the bundle has the
-// others.
-func onlyLoops(t *testing.T) string {
+// lifecycleManifests returns the manifests of the built-in loops, with those of config/default that they need: the bundle has
+// the others.
+func lifecycleManifests(t *testing.T) string {
 	t.Helper()
 	others := strings.Split(build(t, "default"), "\n---\n")
 	out := slices.DeleteFunc(strings.Split(build(t, "lifecycle"), "\n---\n"), func(manifest string) bool {

@@ -26,7 +26,7 @@ func TestChart(t *testing.T) {
 	}
 	t.Cleanup(func() { // of Helm's leftovers, or of everything if the test failed
 		if out, err := kubectl(context.Background(), "delete", "--ignore-not-found", "-f", everything); err != nil {
-			t.Errorf("deleting what the chart installs: %v\n%s", err, out)
+			t.Errorf("uninstalling the chart: %v\n%s", err, out)
 		}
 	})
 
@@ -41,30 +41,30 @@ func TestChart(t *testing.T) {
 		}
 	}
 	const version = "controller-gen.kubebuilder.io/version"
-	release("install", older(t, chart, version+": ", version+": v0-"), registry.Manager(t, images.Current))
-	if got := crd(t).GetAnnotations()[version]; !strings.HasPrefix(got, "v0-") {
-		t.Errorf("the CustomResourceDefinition has %q, want that of the chart", got)
+	release("install", olderChart(t, chart, version+": ", version+": v0-"), registry.Manager(t, images.Current))
+	if got := probeCRD(t).GetAnnotations()[version]; !strings.HasPrefix(got, "v0-") {
+		t.Errorf("the version of the CustomResourceDefinition is %q, want that of the chart", got)
 	}
 
 	s := newSample(t, registry)
 	release("upgrade", chart, registry.Manager(t, images.Next))
-	if got := crd(t).GetAnnotations()[version]; strings.HasPrefix(got, "v0-") {
+	if got := probeCRD(t).GetAnnotations()[version]; strings.HasPrefix(got, "v0-") {
 		t.Errorf("the CustomResourceDefinition still has %q", got)
 	}
-	s.held(t)
+	s.awaitHeld(t)
 	s.finish(t)
 
 	helm(t, "uninstall", "operator-status", "--wait")
 	const selector = "--selector=app.kubernetes.io/name=operator-status"
 	if out, err := kubectl(t.Context(), "wait", "--for=delete", "pods", "-A", selector, "--timeout=1m"); err != nil {
-		t.Errorf("the pods stay: %v\n%s", err, out)
+		t.Errorf("the pods still exist: %v\n%s", err, out)
 	}
 	out, err := kubectl(t.Context(), "get", "all,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets,priorityclasses,clusterroles,clusterrolebindings,"+
 		"validatingadmissionpolicies,validatingadmissionpolicybindings", "-A", selector, "-o", "name")
 	if err != nil || strings.TrimSpace(out) != "" {
-		t.Errorf("Helm leaves (%v)\n%s", err, out)
+		t.Errorf("Helm did not delete (%v)\n%s", err, out)
 	}
-	crd(t) // stays, with the custom resources
+	probeCRD(t) // stays, with the custom resources
 }
 
 // helm runs helm in the namespace of the manager, and returns its output.
@@ -80,8 +80,8 @@ func helm(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// older returns a copy of the chart in whose CustomResourceDefinitions a text is replaced.
-func older(t *testing.T, chart, text, by string) string {
+// olderChart returns a copy of the chart in whose CustomResourceDefinitions a text is replaced.
+func olderChart(t *testing.T, chart, text, by string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), filepath.Base(chart))
 	if err := os.CopyFS(out, os.DirFS(chart)); err != nil {
@@ -98,8 +98,8 @@ func older(t *testing.T, chart, text, by string) string {
 	return out
 }
 
-// crd returns the CustomResourceDefinition of Probes.
-func crd(t *testing.T) *unstructured.Unstructured {
+// probeCRD returns the CustomResourceDefinition of Probes.
+func probeCRD(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})

@@ -21,11 +21,11 @@ func TestDrain(t *testing.T) {
 	d := deployManager(t, 2)
 	pods := podsOf(t, d)
 	if len(pods) != 2 {
-		t.Fatalf("there are %d pods, want 2", len(pods))
+		t.Fatalf("%d pods exist, want 2", len(pods))
 	}
 	for i := range pods {
 		if got := ptr.Deref(pods[i].Spec.Priority, 0); got != 1000000 {
-			t.Errorf("pod %s has priority %d, want that of the PriorityClass", pods[i].Name, got)
+			t.Errorf("the priority of pod %s is %d, want that of the PriorityClass", pods[i].Name, got)
 		}
 		container := pods[i].Spec.Containers[0].Resources.Limits.Memory().Value()
 		if got, want := memoryLimit(t, &pods[i]), float64(container/10*9); got < want-10 || got > want+10 {
@@ -40,7 +40,7 @@ func TestDrain(t *testing.T) {
 		t.Fatalf("evicting the first pod: %v", err)
 	}
 	if err := evict(&pods[1]); !apierrors.IsTooManyRequests(err) {
-		t.Fatalf("evicting the second pod while there is no other: %v, want that it is refused for now", err)
+		t.Fatalf("evicting the only remaining pod returned %v, want TooManyRequests", err)
 	}
 	awaitDeployments(t)
 	cluster.Await(t, &pods[1], func() string {
@@ -48,7 +48,7 @@ func TestDrain(t *testing.T) {
 			return ""
 		}
 		if err := evict(&pods[1]); err != nil {
-			return "it is not evicted: " + err.Error()
+			return "the pod is not evicted: " + err.Error()
 		}
 		return ""
 	})
@@ -83,8 +83,8 @@ func memoryLimit(t *testing.T, pod *corev1.Pod) float64 {
 	return limit
 }
 
-// TestSpread verifies that replicas are scheduled to different nodes if the cluster has several.
-func TestSpread(t *testing.T) {
+// TestPodsOnDifferentNodes verifies that replicas are scheduled to different nodes if the cluster has several.
+func TestPodsOnDifferentNodes(t *testing.T) {
 	addFakeNode(t)
 	nodes := map[string]bool{}
 	for _, pod := range podsOf(t, deployManager(t, 2)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-func leaseOf() *coordinationv1.Lease {
+func managerLease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: testcluster.ManagerAccount.Namespace, Name: "operator-status"}}
 }
 
@@ -23,10 +23,10 @@ func TestFrozenLeader(t *testing.T) {
 	d := deployManager(t, 2)
 	foos := newFoos(t, "frozen")
 	p := foos.probe(t)
-	lease := leaseOf()
+	lease := managerLease()
 	cluster.Await(t, lease, func() string {
 		if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
-			return "the lease has no holder"
+			return "no pod holds the lease"
 		}
 		return ""
 	})
@@ -38,11 +38,11 @@ func TestFrozenLeader(t *testing.T) {
 		}
 	}
 	if leader == nil {
-		t.Fatalf("no pod is the leader %s", first)
+		t.Fatalf("the leader %s is not a pod of the Deployment", first)
 	}
 	foos.await(t, p, "Upgradeable=True/NoResources", "Synced=True/Synced")
 	thaw := freeze(t, leader)
-	foos.migrating(t, "a")
+	foos.createMigrating(t, "a")
 	cluster.Await(t, lease, func() string {
 		if strings.HasPrefix(ptr.Deref(lease.Spec.HolderIdentity, ""), first+"_") {
 			return "the frozen leader still holds the lease"
@@ -61,7 +61,7 @@ func TestFrozenLeader(t *testing.T) {
 	})
 	for _, r := range cluster.RequestsOf(t, thawed, manager.UserAgent) {
 		if r.Pod() == leader.Name && r.IsWrite() && r.IsWork() && r.ObjectRef.Resource != "events" && r.ObjectRef.Resource != "subjectaccessreviews" {
-			t.Errorf("after the takeover the former leader wrote: %s", r)
+			t.Errorf("the former leader wrote after the takeover: %s", r)
 		}
 	}
 }

@@ -62,8 +62,8 @@ func (f *foos) probe(t *testing.T, change ...func(*v1alpha1.ProbeSpec)) *v1alpha
 	return p
 }
 
-// migrating creates a Foo that is Migrating.
-func (f *foos) migrating(t *testing.T, name string) {
+// createMigrating creates a Foo that is Migrating.
+func (f *foos) createMigrating(t *testing.T, name string) {
 	t.Helper()
 	cluster.Rediscovered(t).Apply(t, f.namespace,
 		fmt.Sprintf("apiVersion: %s/v1\nkind: Foo\nmetadata: {name: %s}\nstatus: {conditions: [{type: Migrating, status: \"True\"}]}\n",
@@ -75,7 +75,7 @@ func (f *foos) await(t *testing.T, p *v1alpha1.Probe, want ...string) {
 	cluster.Await(t, p, func() string { return testcluster.Lacking(p.Status.Conditions, want...) })
 }
 
-func isolated(spec *v1alpha1.ProbeSpec) { spec.Isolation = v1alpha1.IsolationPod }
+func withIsolation(spec *v1alpha1.ProbeSpec) { spec.Isolation = v1alpha1.IsolationPod }
 
 // TestIsolation verifies that a pod of its own reads for a Probe, that the Probe reports when it does not, and that
 // nothing of it is left when the Probe is deleted.
@@ -83,9 +83,9 @@ func TestIsolation(t *testing.T) {
 	deployManager(t, 1)
 	f := newFoos(t, "isolation")
 	cluster.PermitIsolation(t, f.namespace)
-	p := f.probe(t, isolated)
+	p := f.probe(t, withIsolation)
 	f.await(t, p, "PodReady=True/PodReady", "Synced=True/Synced", "Upgradeable=True/NoResources")
-	f.migrating(t, "a")
+	f.createMigrating(t, "a")
 	f.await(t, p, "Upgradeable=False/NotUpgradeable", "PodReady=True/PodReady")
 
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: isolation.Name(p)}}
@@ -93,16 +93,16 @@ func TestIsolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if live, err := isolation.LiveReader(t.Context(), cluster.Client, p, "shared"); err != nil || live != p.Status.Reader {
-		t.Errorf("the reader is %s (%v), and the status is of %s", live, err, p.Status.Reader)
+		t.Errorf("the live reader is %s (%v), and the status is of reader %s", live, err, p.Status.Reader)
 	}
 	pods := podsOf(t, d)
 	if len(pods) != 1 {
-		t.Fatalf("it has %d pods", len(pods))
+		t.Fatalf("the Probe has %d pods, want 1", len(pods))
 	}
 	thaw := freeze(t, &pods[0])
 	f.await(t, p, "PodReady=False/PodNotReady", "Upgradeable=False/NotUpgradeable")
 	if live, err := isolation.LiveReader(t.Context(), cluster.Client, p, "shared"); err != nil || live == p.Status.Reader {
-		t.Errorf("while the pod is frozen the reader is %s (%v)", live, err)
+		t.Errorf("the frozen pod is still the live reader %s (%v)", live, err)
 	}
 	thaw()
 	f.await(t, p, "PodReady=True/PodReady")
@@ -122,7 +122,7 @@ func TestIsolation(t *testing.T) {
 	}
 	f.await(t, p, "PodReady=True/PodReady", "Synced=True/Synced")
 	if meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionUpgradeable) {
-		t.Error("a Foo is migrating, and the Probe lets the operator be updated")
+		t.Error("the Probe allows the update while a Foo is migrating")
 	}
 
 	if err := cluster.Client.Delete(t.Context(), p); err != nil {

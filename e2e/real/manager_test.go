@@ -59,7 +59,7 @@ func apply(t *testing.T, manifests, image string, replicas int) (remove func()) 
 	}
 	remove = sync.OnceFunc(func() {
 		if out, err := kubectl(context.Background(), "delete", "--ignore-not-found", "-f", file); err != nil {
-			t.Errorf("deleting what was installed: %v\n%s", err, out)
+			t.Errorf("deleting the installed objects: %v\n%s", err, out)
 		}
 	})
 	t.Cleanup(func() {
@@ -69,7 +69,7 @@ func apply(t *testing.T, manifests, image string, replicas int) (remove func()) 
 		remove()
 	})
 	if out, err := kubectl(t.Context(), "apply", "--server-side", "-f", file); err != nil {
-		t.Fatalf("installing: %v\n%s", err, out)
+		t.Fatalf("applying the manifests: %v\n%s", err, out)
 	}
 	awaitDeployments(t)
 	return remove
@@ -87,7 +87,7 @@ func describePods(t *testing.T, namespace string) {
 		pod := &pods.Items[i]
 		t.Logf("pod %s: %s", pod.Name, testcluster.Print(&corev1.Pod{Status: pod.Status}))
 		out, err := kubectl(context.Background(), "logs", "-n", namespace, pod.Name, "--tail=40")
-		t.Logf("its log ends with (%v):\n%s", err, out)
+		t.Logf("the log of the pod ends with (%v):\n%s", err, out)
 	}
 }
 
@@ -162,9 +162,9 @@ func TestPod(t *testing.T) {
 	d := deployManager(t, 1)
 	pods := podsOf(t, d)
 	if len(pods) != 1 {
-		t.Fatalf("it has %d pods", len(pods))
+		t.Fatalf("the manager has %d pods, want 1", len(pods))
 	}
-	lease := leaseOf()
+	lease := managerLease()
 	cluster.Await(t, lease, func() string {
 		if !strings.HasPrefix(ptr.Deref(lease.Spec.HolderIdentity, ""), pods[0].Name+"_") {
 			return "the pod does not hold the lease"

@@ -22,11 +22,11 @@ func TestManifests(t *testing.T) {
 	remove := install(t, "default", registry.Manager(t, images.Current), 1)
 	f := newFoos(t, "manifests")
 	p := f.probe(t)
-	f.migrating(t, "a")
+	f.createMigrating(t, "a")
 	f.await(t, p, "Upgradeable=False/NotUpgradeable")
 
 	install(t, "default", registry.Manager(t, images.Next), 1)
-	f.migrating(t, "b")
+	f.createMigrating(t, "b")
 	cluster.Await(t, p, func() string {
 		if len(p.Status.ProbeResources) != 2 {
 			return "the new version does not report the second Foo"
@@ -43,7 +43,7 @@ func TestLifecycleManifests(t *testing.T) {
 	remove := install(t, "lifecycle", registry.Manager(t, images.Current), 1)
 	s := newSample(t, registry)
 	install(t, "lifecycle", registry.Manager(t, images.Next), 1)
-	s.held(t)
+	s.awaitHeld(t)
 	s.finish(t)
 	remove()
 }

@@ -29,7 +29,7 @@ import (
 func TestMemory(t *testing.T) {
 	folder := os.Getenv("BUNDLES")
 	if folder == "" {
-		t.Skip("BUNDLES names no folder of packages: make e2e E2E_NODES=real E2E=./e2e/real BUNDLES=… GO_TEST_ARGS='-run TestMemory'")
+		t.Skip("BUNDLES is not set to a folder of packages: make e2e E2E_NODES=real E2E=./e2e/real BUNDLES=… GO_TEST_ARGS='-run TestMemory'")
 	}
 	packages, err := testcatalog.Load(folder)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestMemory(t *testing.T) {
 	before := measure(t, ours, pods)
 	catalog := client.ObjectKeyFromObject(registry.catalog(t, registry.Packages(t, packages)))
 	subscribe(t, ours, catalog, packages)
-	installed := settle(t, ours, packages)
+	installed := awaitSettled(t, ours, packages)
 	after := measure(t, ours, pods)
 	if len(installed) == 0 {
 		t.Fatal("no package was installed")
@@ -62,8 +62,8 @@ func TestMemory(t *testing.T) {
 	awaitSucceeded(t, theirs, installed)
 	loaded := memoryOf(t, processes)
 	t.Logf("resident memory in MiB, with %d of %d packages installed:\n%s", len(installed), len(packages), strings.Join([]string{
-		fmt.Sprintf("%-40s at rest %4d, afterwards %4d, at most %4d", "both managers, in pods", before.now>>20, after.now>>20, after.peak>>20),
-		fmt.Sprintf("%-40s at rest %4d, afterwards %4d, at most %4d", "OLM", idle.now>>20, loaded.now>>20, loaded.peak>>20),
+		fmt.Sprintf("%-40s idle %4d, afterwards %4d, at most %4d", "both managers, in pods", before.now>>20, after.now>>20, after.peak>>20),
+		fmt.Sprintf("%-40s idle %4d, afterwards %4d, at most %4d", "OLM", idle.now>>20, loaded.now>>20, loaded.peak>>20),
 	}, "\n"))
 }
 
@@ -198,9 +198,9 @@ func subscribe(t *testing.T, c *testcluster.Cluster, catalog client.ObjectKey, p
 	}
 }
 
-// settle waits until all packages are up to date, or no Subscription has changed for a while, and returns those that are.
-// Some run on nodes of a certain kind only.
-func settle(t *testing.T, c *testcluster.Cluster, packages []testcatalog.Package) (installed []testcatalog.Package) {
+// awaitSettled waits until all packages are up to date, or no Subscription has changed for a while, and returns those that
+// are. Some run on nodes of a certain kind only.
+func awaitSettled(t *testing.T, c *testcluster.Cluster, packages []testcatalog.Package) (installed []testcatalog.Package) {
 	t.Helper()
 	const resting = 2 * time.Minute // Kubernetes creates pods again after pauses, while the webhooks of packages do not answer
 	before, changed := "", time.Now()

@@ -40,14 +40,14 @@ func newSample(t *testing.T, registry images.Registry) *sample {
 		Package: samples.Annotated, Channel: "stable", CatalogSource: s.namespace, CatalogSourceNamespace: global,
 	}}
 	s.cluster.Create(t, group, s.sub)
-	runs(t, s.cluster, s.sub, s.former)
+	awaitRunning(t, s.cluster, s.sub, s.former)
 
 	s.foo = samples.NewFoo(t, s.cluster, s.namespace, "data")
 	samples.AwaitFoo(t, s.cluster, s.foo, "1.0.0", metav1.ConditionFalse)
 	samples.Change(t, s.cluster, s.foo, func(spec *foov1.FooSpec) { spec.Version, spec.Hold = "1.1.0", true })
 	samples.AwaitFoo(t, s.cluster, s.foo, "1.0.0", metav1.ConditionTrue)
 	s.offer(t, operator, versions...)
-	s.held(t)
+	s.awaitHeld(t)
 	return s
 }
 
@@ -61,8 +61,8 @@ func (s *sample) offer(t *testing.T, image string, versions ...string) {
 	s.cluster.Offer(t, client.ObjectKey{Namespace: global, Name: s.namespace}, pkg)
 }
 
-// held waits until the update is held.
-func (s *sample) held(t *testing.T) {
+// awaitHeld waits until the update is held.
+func (s *sample) awaitHeld(t *testing.T) {
 	t.Helper()
 	s.cluster.Await(t, s.sub, func() string {
 		if c := s.sub.Status.GetCondition(v1alpha1.SubscriptionUpgradeHeld); c.Status != corev1.ConditionTrue || s.sub.Status.InstalledCSV != s.former {
@@ -76,13 +76,13 @@ func (s *sample) held(t *testing.T) {
 func (s *sample) finish(t *testing.T) {
 	t.Helper()
 	samples.Change(t, s.cluster, s.foo, func(spec *foov1.FooSpec) { spec.Hold = false })
-	runs(t, s.cluster, s.sub, s.latter)
+	awaitRunning(t, s.cluster, s.sub, s.latter)
 	samples.AwaitFoo(t, s.cluster, s.foo, "1.1.0", metav1.ConditionFalse)
 	uninstall(t, s.cluster, s.sub, s.latter)
 }
 
-// runs waits until a Subscription reports that a version runs and is the newest.
-func runs(t *testing.T, c *testcluster.Cluster, sub *v1alpha1.Subscription, csv string) {
+// awaitRunning waits until a Subscription reports that a version runs and is the newest.
+func awaitRunning(t *testing.T, c *testcluster.Cluster, sub *v1alpha1.Subscription, csv string) {
 	t.Helper()
 	c.AwaitWithin(t, patience, sub, func() string {
 		if sub.Status.InstalledCSV != csv || !sub.Status.UpToDate {

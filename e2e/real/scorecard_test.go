@@ -15,7 +15,7 @@ import (
 func TestScorecard(t *testing.T) {
 	const busybox = "/bin/busybox"
 	if _, err := os.Stat(busybox); err != nil {
-		t.Fatalf("%v: its tar unpacks the bundle in the pods (`apt-get install busybox-static`)", err)
+		t.Fatalf("busybox, whose tar unpacks the bundle in the pods, is not installed (`apt-get install busybox-static`): %v", err)
 	}
 	registry := catalogtest.RegistryOf(t, clusterDir)
 	image := catalogtest.PushProgram(t, registry, "scorecard-test", bin("scorecard-test"))

@@ -63,7 +63,7 @@ func TestBundles(t *testing.T) {
 		})
 	}
 	if err := samples.Write(t.TempDir(), samples.Direct, "9.0.0", ""); err == nil {
-		t.Error("there is a version 9.0.0")
+		t.Error("writing version 9.0.0, which does not exist, succeeded")
 	}
 	folder := t.TempDir()
 	if err := samples.Write(folder, samples.Direct, "1.0.0", ""); err != nil {
@@ -79,7 +79,7 @@ func TestBundles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("without an image nothing is replaced (-want +got):\n%s", diff)
+		t.Errorf("without an image the manifest is changed (-want +got):\n%s", diff)
 	}
 }
 

@@ -35,21 +35,21 @@ func TestBundle(t *testing.T) {
 		made    func(*tenant) client.Object
 	}{
 		"cluster-role-binding": {
-			reason:  "A subject bound to cluster-admin may do everything.",
+			reason:  "A ClusterRoleBinding to cluster-admin requires the rights of cluster-admin.",
 			objects: func(n *tenant) []string { return []string{clusterBinding(n.user)} },
 			words:   []string{"clusterrolebindings"},
 			made:    func(n *tenant) client.Object { return clusterBindingOf(n.user) },
 		},
 		"scope-spoofed": {
-			reason: "CustomResourceDefinitions declare cluster-scoped kinds as namespaced.",
+			reason: "A CustomResourceDefinition that declares a cluster-scoped kind as namespaced is rejected.",
 			objects: func(n *tenant) []string {
-				return []string{spoof("apiextensions.k8s.io", "CustomResourceDefinition"), spoof("rbac.authorization.k8s.io", "ClusterRoleBinding"), clusterBinding(n.user)}
+				return []string{spoofedCRD("apiextensions.k8s.io", "CustomResourceDefinition"), spoofedCRD("rbac.authorization.k8s.io", "ClusterRoleBinding"), clusterBinding(n.user)}
 			},
 			never: v1alpha1.PlanReasonComponentFailed, words: []string{"CustomResourceDefinition evils.", "does not serve"},
 			made: func(n *tenant) client.Object { return clusterBindingOf(n.user) },
 		},
 		"role-binding": {
-			reason: "A RoleBinding is of a namespace; what cluster-admin may do in it is not the tenant's.",
+			reason: "A RoleBinding to cluster-admin requires the rights of cluster-admin in its namespace.",
 			objects: func(n *tenant) []string {
 				return []string{fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -65,7 +65,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %s}]
 			},
 		},
 		"webhook": {
-			reason: "A webhook sees, and changes, the objects of everybody.",
+			reason: "A webhook requires rights on webhook configurations, since it can change the objects of all users.",
 			objects: func(n *tenant) []string {
 				return []string{fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -82,7 +82,7 @@ webhooks: []
 			},
 		},
 		"probe": {
-			reason: "A Probe reads custom resources as any account of its namespace.",
+			reason: "A Probe requires rights on Probes, since it can read custom resources as any account of its namespace.",
 			objects: func(*tenant) []string {
 				return []string{"{apiVersion: operators.coreos.com/v1alpha1, kind: Probe, metadata: {name: spy}, spec: {serviceAccountName: strong, probeResources: []}}"}
 			},
@@ -95,40 +95,40 @@ webhooks: []
 		t.Run(name, func(t *testing.T) {
 			user := "intruder-" + name
 			without := newTenant(t, user, "")
-			needsAccount(t, without.offers(t, tc.objects(without)...))
+			awaitServiceAccountRequired(t, without.subscribe(t, tc.objects(without)...))
 
 			weak := newTenant(t, user+"-weak", "weak")
-			sub := weak.offers(t, tc.objects(weak)...)
+			sub := weak.subscribe(t, tc.objects(weak)...)
 			if tc.never != "" {
-				refused(t, sub, v1alpha1.SubscriptionInstallPlanFailed, tc.never, tc.words...)
+				awaitRejected(t, sub, v1alpha1.SubscriptionInstallPlanFailed, tc.never, tc.words...)
 			} else {
-				isForbidden(t, sub, tc.words...)
+				awaitInstallForbidden(t, sub, tc.words...)
 			}
 
 			for _, n := range []*tenant{without, weak} {
-				n.isNoAdmin(t)
-				absent(t, tc.made(n))
+				n.checkNotAdmin(t)
+				checkAbsent(t, tc.made(n))
 			}
 			if tc.never != "" {
 				return
 			}
 			// It is installed once a cluster admin grants the account the rights.
-			trust(t, weak.namespace, "weak")
+			bindClusterAdmin(t, weak.namespace, "weak")
 			cluster.Await(t, sub, func() string {
 				if sub.Status.InstalledCSV != "evil.v1.0.0" {
-					return fmt.Sprintf("%s: it is not installed: %s", tc.reason, sub.Status.Message)
+					return fmt.Sprintf("%s The bundle is not installed: %s", tc.reason, sub.Status.Message)
 				}
 				return ""
 			})
 			if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.made(weak)), tc.made(weak)); err != nil {
-				t.Errorf("%s: %v", tc.reason, err)
+				t.Errorf("%s The granted object was not created: %v", tc.reason, err)
 			}
 		})
 	}
 }
 
-// trust binds a service account to cluster-admin, as a cluster admin.
-func trust(t *testing.T, namespace, account string) {
+// bindClusterAdmin binds a service account to cluster-admin, as a cluster admin.
+func bindClusterAdmin(t *testing.T, namespace, account string) {
 	t.Helper()
 	cluster.Create(t, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace},
@@ -151,8 +151,8 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[1]s}]
 `, user)
 }
 
-// spoof returns a CustomResourceDefinition that declares a built-in kind to be namespaced.
-func spoof(group, kind string) string {
+// spoofedCRD returns a CustomResourceDefinition that declares a built-in kind to be namespaced.
+func spoofedCRD(group, kind string) string {
 	return fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -168,9 +168,9 @@ spec:
 `, group, kind)
 }
 
-// TestForeignData verifies that checking a CustomResourceDefinition against the existing custom resources reveals
+// TestForeignDataNotRevealed verifies that checking a CustomResourceDefinition against the existing custom resources reveals
 // nothing about those that the service account may not read.
-func TestForeignData(t *testing.T) {
+func TestForeignDataNotRevealed(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	vault := func(password string) string {
 		return fmt.Sprintf(`
@@ -194,8 +194,8 @@ spec:
 	cluster.Rediscovered(t).Apply(t, victim, "apiVersion: acme.example.com/v1\nkind: Vault\nmetadata: {name: prod}\nspec: {password: hunter2}\n")
 
 	n := newTenant(t, "reader", "weak")
-	sub := n.offers(t, vault("{type: string, enum: [x]}"))
-	isForbidden(t, sub, "customresourcedefinitions")
+	sub := n.subscribe(t, vault("{type: string, enum: [x]}"))
+	awaitInstallForbidden(t, sub, "customresourcedefinitions")
 	plans := &olm.InstallPlanList{}
 	if err := n.List(t.Context(), plans, client.InNamespace(n.namespace)); err != nil {
 		t.Fatal(err)
@@ -203,14 +203,14 @@ spec:
 	got := fmt.Sprintf("%+v %+v", sub.Status, plans.Items)
 	for _, secret := range []string{"hunter2", "prod", victim} {
 		if strings.Contains(got, secret) {
-			t.Errorf("the tenant reads %q in\n%s", secret, got)
+			t.Errorf("the tenant can read %q in\n%s", secret, got)
 		}
 	}
 }
 
-// TestTakenOver verifies that an object of others, which a tenant's account could patch, is not deleted with the operator
-// by the manager once the account is deleted.
-func TestTakenOver(t *testing.T) {
+// TestForeignObjectNotDeleted verifies that an object of others, which a tenant's account could patch, is not deleted with
+// the operator by the manager once the account is deleted.
+func TestForeignObjectNotDeleted(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	class := func(name string) *schedulingv1.PriorityClass {
 		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: 10}
@@ -218,30 +218,31 @@ func TestTakenOver(t *testing.T) {
 	n := newTenant(t, "taker", "weak")
 	ofOthers, own := class(n.namespace+"-shared"), class(n.namespace+"-own")
 	cluster.Create(t, ofOthers)
-	trust(t, n.namespace, "weak")
+	bindClusterAdmin(t, n.namespace, "weak")
 	manifest := func(c *schedulingv1.PriorityClass) string {
 		return fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: 10}", c.Name)
 	}
-	sub := n.offers(t, manifest(ofOthers), manifest(own))
+	sub := n.subscribe(t, manifest(ofOthers), manifest(own))
 	cluster.Await(t, sub, func() string {
 		if sub.Status.InstalledCSV != "evil.v1.0.0" {
-			return "it is not installed: " + sub.Status.Message
+			return "the bundle is not installed: " + sub.Status.Message
 		}
 		return ""
 	})
 	in := metav1.ObjectMeta{Namespace: n.namespace}
-	deletes(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: "weak"}})
-	deletes(t, sub)
-	deletes(t, &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: "evil.v1.0.0"}})
+	deleteAndWait(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: "weak"}})
+	deleteAndWait(t, sub)
+	deleteAndWait(t, &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: "evil.v1.0.0"}})
 	cluster.AwaitGone(t, own) // it was created for the operator
 	cluster.AwaitIdle(t, 2*time.Second)
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(ofOthers), ofOthers); err != nil {
-		t.Errorf("the PriorityClass of others: %v", err)
+		t.Errorf("getting the foreign PriorityClass: %v", err)
 	}
 }
 
-// TestLabelledRole verifies that another ClusterRole with the labels of an OperatorGroup is not deleted with the group.
-func TestLabelledRole(t *testing.T) {
+// TestForeignClusterRoleNotDeleted verifies that another ClusterRole with the labels of an OperatorGroup is not deleted with
+// the group.
+func TestForeignClusterRoleNotDeleted(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(t, "labelled"), Name: "group"}}
 	cluster.Create(t, group)
@@ -254,24 +255,24 @@ func TestLabelledRole(t *testing.T) {
 		cluster.Await(t, role, func() string { return "" })
 		own = append(own, role)
 	}
-	deletes(t, group)
+	deleteAndWait(t, group)
 	for _, role := range own {
 		cluster.AwaitGone(t, role)
 	}
 	cluster.AwaitIdle(t, 2*time.Second)
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(important), important); err != nil {
-		t.Errorf("the ClusterRole of others: %v", err)
+		t.Errorf("getting the foreign ClusterRole: %v", err)
 	}
-	deletes(t, important)
+	deleteAndWait(t, important)
 }
 
-// TestForgedPlan verifies that a status that a user with every right in a namespace writes to an InstallPlan is not
-// applied, even if no admission policy rejects the write.
-func TestForgedPlan(t *testing.T) {
+// TestForgedInstallPlanStatus verifies that a status that a user with every right in a namespace writes to an InstallPlan is
+// not applied, even if no admission policy rejects the write.
+func TestForgedInstallPlanStatus(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
-	unbound(t, "operator-status-lifecycle-status")
+	deletePolicyBinding(t, "operator-status-lifecycle-status")
 	n := newTenant(t, "forger", "")
-	bind(t, n.namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: n.user}, "cluster-admin")
+	bindRole(t, n.namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: n.user}, "cluster-admin")
 	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "forged"}}
 	plan.Spec = olm.InstallPlanSpec{ClusterServiceVersionNames: []string{"evil.v1.0.0"}, Approval: olm.ApprovalAutomatic, Approved: true}
 	if err := n.Create(t.Context(), plan); err != nil {
@@ -291,14 +292,14 @@ func TestForgedPlan(t *testing.T) {
 			}}}
 			forged = n.Status().Update(t.Context(), plan) == nil
 		}
-		return "it is in phase " + string(plan.Status.Phase)
+		return "its phase is " + string(plan.Status.Phase)
 	})
-	n.isNoAdmin(t)
-	absent(t, clusterBindingOf(n.user))
+	n.checkNotAdmin(t)
+	checkAbsent(t, clusterBindingOf(n.user))
 }
 
-// unbound deletes the binding of an admission policy until the test ends.
-func unbound(t *testing.T, policy string) {
+// deletePolicyBinding deletes the binding of an admission policy until the test ends.
+func deletePolicyBinding(t *testing.T, policy string) {
 	t.Helper()
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy}}
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(binding), binding); err != nil {
@@ -313,12 +314,12 @@ func unbound(t *testing.T, policy string) {
 	})
 }
 
-// TestAccountTaken verifies that a plan that was created for a service account does not run without one.
-func TestAccountTaken(t *testing.T) {
+// TestInstallPlanKeepsServiceAccount verifies that a plan that was created for a service account does not run without one.
+func TestInstallPlanKeepsServiceAccount(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	n := newTenant(t, "swapper", "weak")
-	sub := n.offersCSV(t, evil, olm.ApprovalManual, clusterBinding(n.user))
-	refused(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
+	sub := n.subscribeToCSV(t, evil, olm.ApprovalManual, clusterBinding(n.user))
+	awaitRejected(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, v1alpha1.ReasonRequiresApproval)
 	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: sub.Status.InstallPlanRef.Name}}
 	group := n.group(t)
 	group.Spec.ServiceAccountName = ""
@@ -327,11 +328,11 @@ func TestAccountTaken(t *testing.T) {
 	}
 	approve := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"approved":true}}`))
 	if err := n.Patch(t.Context(), plan, approve); err != nil && !apierrors.IsNotFound(err) {
-		t.Fatalf("the tenant may not approve: %v", err)
+		t.Fatalf("approving the InstallPlan as the tenant: %v", err)
 	}
-	needsAccount(t, sub)
-	n.isNoAdmin(t)
-	absent(t, clusterBindingOf(n.user))
+	awaitServiceAccountRequired(t, sub)
+	n.checkNotAdmin(t)
+	checkAbsent(t, clusterBindingOf(n.user))
 }
 
 // TestOperatorGroupRewritten verifies that a bundle does not change the OperatorGroup that a cluster admin created.
@@ -339,11 +340,11 @@ func TestOperatorGroupRewritten(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	const rewrite = "apiVersion: operators.coreos.com/v1\nkind: OperatorGroup\nmetadata: {name: group}\nspec: {targetNamespaces: [kube-system]}\n"
 	without, weak := newTenant(t, "widener", ""), newTenant(t, "widener-weak", "weak")
-	needsAccount(t, without.offers(t, rewrite))
-	isForbidden(t, weak.offers(t, rewrite), "operatorgroups")
+	awaitServiceAccountRequired(t, without.subscribe(t, rewrite))
+	awaitInstallForbidden(t, weak.subscribe(t, rewrite), "operatorgroups")
 	for _, n := range []*tenant{without, weak} {
 		if targets := n.group(t).Spec.TargetNamespaces; len(targets) != 1 || targets[0] != n.namespace {
-			t.Errorf("the OperatorGroup of %s targets %v now", n.user, targets)
+			t.Errorf("the bundle changed the target namespaces of %s's OperatorGroup to %v", n.user, targets)
 		}
 	}
 }

@@ -40,8 +40,8 @@ type tenant struct {
 // has the tenant's rights and may write ClusterServiceVersions.
 func newTenant(t *testing.T, user, account string) *tenant {
 	t.Helper()
-	out := &tenant{Client: as(t, user), user: user, namespace: cluster.Namespace(t, user)}
-	bind(t, out.namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}, "admin")
+	out := &tenant{Client: clientOf(t, user), user: user, namespace: cluster.Namespace(t, user)}
+	bindRole(t, out.namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}, "admin")
 	cluster.Create(t, &operatorsv1.OperatorGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: out.namespace, Name: "group"},
 		Spec:       operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{out.namespace}, ServiceAccountName: account},
@@ -56,13 +56,13 @@ func newTenant(t *testing.T, user, account string) *tenant {
 			&rbacv1.RoleBinding{
 				ObjectMeta: installs, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "installs"}, Subjects: []rbacv1.Subject{subject},
 			})
-		bind(t, out.namespace, subject, "admin")
+		bindRole(t, out.namespace, subject, "admin")
 	}
 	return out
 }
 
-// as returns a client that impersonates a user.
-func as(t *testing.T, user string) client.Client {
+// clientOf returns a client that impersonates a user.
+func clientOf(t *testing.T, user string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(cluster.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
@@ -73,7 +73,7 @@ func as(t *testing.T, user string) client.Client {
 	return out
 }
 
-func bind(t *testing.T, namespace string, to rbacv1.Subject, role string) {
+func bindRole(t *testing.T, namespace string, to rbacv1.Subject, role string) {
 	t.Helper()
 	cluster.Create(t, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: role + "-"},
@@ -108,18 +108,18 @@ spec:
   install: {strategy: deployment, spec: {deployments: []}}
 `
 
-// offers creates, as the tenant, a catalog with the evil CSV and further objects, and an automatic Subscription.
-func (n *tenant) offers(t *testing.T, objects ...string) *v1alpha1.Subscription {
+// subscribe creates, as the tenant, a catalog with the evil CSV and further objects, and an automatic Subscription.
+func (n *tenant) subscribe(t *testing.T, objects ...string) *v1alpha1.Subscription {
 	t.Helper()
-	return n.offersCSV(t, evil, olm.ApprovalAutomatic, objects...)
+	return n.subscribeToCSV(t, evil, olm.ApprovalAutomatic, objects...)
 }
 
-func (n *tenant) offersCSV(t *testing.T, csv string, approval olm.Approval, objects ...string) *v1alpha1.Subscription {
+func (n *tenant) subscribeToCSV(t *testing.T, csv string, approval olm.Approval, objects ...string) *v1alpha1.Subscription {
 	t.Helper()
 	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "evil"}, Spec: &olm.SubscriptionSpec{
 		Package: "evil", Channel: "stable", CatalogSource: "mine", CatalogSourceNamespace: n.namespace, InstallPlanApproval: approval,
 	}}
-	creates(t, n,
+	createAs(t, n,
 		&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "mine"},
 			Data:       map[string]string{"catalog.json": catalogOf(t, append([]string{csv}, objects...))},
@@ -150,8 +150,8 @@ func catalogOf(t *testing.T, manifests []string) string {
 ` + string(bundle)
 }
 
-// refused waits until a condition of a Subscription is True with that reason and its message contains the words.
-func refused(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, reason string, words ...string) {
+// awaitRejected waits until a condition of a Subscription is True with that reason and its message contains the words.
+func awaitRejected(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.SubscriptionConditionType, reason string, words ...string) {
 	t.Helper()
 	cluster.Await(t, sub, func() string {
 		c := sub.Status.GetCondition(kind)
@@ -167,38 +167,38 @@ func refused(t *testing.T, sub *v1alpha1.Subscription, kind v1alpha1.Subscriptio
 	})
 }
 
-// needsAccount waits until a Subscription reports that a bundle is not installed without a service account.
-func needsAccount(t *testing.T, sub *v1alpha1.Subscription) {
+// awaitServiceAccountRequired waits until a Subscription reports that a bundle is not installed without a service account.
+func awaitServiceAccountRequired(t *testing.T, sub *v1alpha1.Subscription) {
 	t.Helper()
-	refused(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.PlanReasonServiceAccountRequired, "spec.serviceAccountName", "--trusted-catalogs")
+	awaitRejected(t, sub, v1alpha1.SubscriptionResolutionFailed, v1alpha1.PlanReasonServiceAccountRequired, "spec.serviceAccountName", "--trusted-catalogs")
 }
 
-// isForbidden waits until a Subscription reports that its OperatorGroup's account lacks the rights to install it.
-func isForbidden(t *testing.T, sub *v1alpha1.Subscription, words ...string) {
+// awaitInstallForbidden waits until a Subscription reports that its OperatorGroup's account lacks the rights to install it.
+func awaitInstallForbidden(t *testing.T, sub *v1alpha1.Subscription, words ...string) {
 	t.Helper()
-	refused(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden,
+	awaitRejected(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonForbidden,
 		append([]string{"system:serviceaccount:" + sub.Namespace}, words...)...)
 }
 
-// isNoAdmin fails the test if the tenant has a right that only a cluster admin should have.
-func (n *tenant) isNoAdmin(t *testing.T) {
+// checkNotAdmin fails the test if the tenant has a right that only a cluster admin should have.
+func (n *tenant) checkNotAdmin(t *testing.T) {
 	t.Helper()
 	err := n.List(t.Context(), &corev1.SecretList{}, client.InNamespace("kube-system"))
 	if !apierrors.IsForbidden(err) {
-		t.Errorf("%s reads the Secrets of kube-system: %v", n.user, err)
+		t.Errorf("%s can read the Secrets of kube-system: %v", n.user, err)
 	}
 }
 
-// absent fails the test unless an object is not found.
-func absent(t *testing.T, o client.Object) {
+// checkAbsent fails the test unless an object is not found.
+func checkAbsent(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
-		t.Errorf("%T %s: %v; want none", o, o.GetName(), err)
+		t.Errorf("getting %T %s returned %v, want not found", o, o.GetName(), err)
 	}
 }
 
-// deletes deletes an object and waits until it does not exist.
-func deletes(t *testing.T, o client.Object) {
+// deleteAndWait deletes an object and waits until it does not exist.
+func deleteAndWait(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := cluster.Client.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
 		t.Errorf("deleting %T %s: %v", o, o.GetName(), err)

@@ -23,12 +23,12 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestStatusOfOurs verifies that no other user can write the status that operator-status reports, regardless of their
-// rights in the namespace. An operator can write the status of its own Probe.
-func TestStatusOfOurs(t *testing.T) {
+// TestStatusWrittenByManagerOnly verifies that no other user can write the status that operator-status reports, regardless of
+// their rights in the namespace. An operator can write the status of its own Probe.
+func TestStatusWrittenByManagerOnly(t *testing.T) {
 	namespace := cluster.Namespace(t, "statuses")
 	user := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "teller"}
-	bind(t, namespace, user, "cluster-admin")
+	bindRole(t, namespace, user, "cluster-admin")
 	role := metav1.ObjectMeta{Name: namespace}
 	cluster.Create(t,
 		&rbacv1.ClusterRole{ObjectMeta: role, Rules: []rbacv1.PolicyRule{
@@ -37,7 +37,7 @@ func TestStatusOfOurs(t *testing.T) {
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: role, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: namespace}, Subjects: []rbacv1.Subject{user},
 		})
-	teller := as(t, user.Name)
+	attacker := clientOf(t, user.Name)
 	in := metav1.ObjectMeta{Namespace: namespace, Name: "foo"}
 	sub := &v1alpha1.Subscription{ObjectMeta: in, Spec: &olm.SubscriptionSpec{Package: "foo", CatalogSource: "foo", CatalogSourceNamespace: namespace}}
 	plan := &olm.InstallPlan{ObjectMeta: in, Spec: olm.InstallPlanSpec{Approval: olm.ApprovalManual, ClusterServiceVersionNames: []string{"foo"}}}
@@ -57,51 +57,51 @@ func TestStatusOfOurs(t *testing.T) {
 		status string
 		allows bool
 	}{
-		"subscription": {reason: "It remembers what runs.", object: sub, status: `{"lastUpdated":"2026-01-01T00:00:00Z","installedCSV":"foo"}`},
-		"plan":         {reason: "It remembers what was begun.", object: plan, status: `{"phase":"Complete","catalogSources":[]}`},
-		"csv":          {reason: "Its phase reports what runs.", object: csv, status: `{"phase":"Succeeded"}`},
-		"platform":     {reason: "The cluster's installation goes by it.", object: op, status: `{"failingMessage":"foo"}`},
-		"probe":        {reason: "The gate goes by it.", object: ours, status: `{"upgradeable":false}`},
-		"operator":     {reason: "It is the operator's to write.", object: theirs, status: `{"conditions":[]}`, allows: true},
-		"unset":        {reason: "So it is where the spec is unset.", object: unset, status: `{"conditions":[]}`, allows: true},
+		"subscription": {reason: "Users cannot write the status of a Subscription, which records the installed version.", object: sub, status: `{"lastUpdated":"2026-01-01T00:00:00Z","installedCSV":"foo"}`},
+		"plan":         {reason: "Users cannot write the status of an InstallPlan, which records its progress.", object: plan, status: `{"phase":"Complete","catalogSources":[]}`},
+		"csv":          {reason: "Users cannot write the status of a ClusterServiceVersion, which has its phase.", object: csv, status: `{"phase":"Succeeded"}`},
+		"platform":     {reason: "Users cannot write the status of a PlatformOperator, which the ClusterOperator summarizes.", object: op, status: `{"failingMessage":"foo"}`},
+		"probe":        {reason: "Users cannot write the status of a Probe that operator-status manages, which the gate evaluates.", object: ours, status: `{"upgradeable":false}`},
+		"operator":     {reason: "Users can write the status of a Probe whose manager is the operator.", object: theirs, status: `{"conditions":[]}`, allows: true},
+		"unset":        {reason: "Users can write the status of a Probe without a spec.", object: unset, status: `{"conditions":[]}`, allows: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster.Create(t, tc.object)
 			write := client.RawPatch(types.MergePatchType, []byte(`{"status":`+tc.status+`}`))
 			if tc.allows {
-				if err := teller.Status().Patch(t.Context(), tc.object, write); err != nil {
-					t.Errorf("%s: %v", tc.reason, err)
+				if err := attacker.Status().Patch(t.Context(), tc.object, write); err != nil {
+					t.Errorf("%s The write returned %v", tc.reason, err)
 				}
 				return
 			}
 			cluster.Await(t, tc.object, func() string { // a policy takes effect a moment after its binding is created
-				err := teller.Status().Patch(t.Context(), tc.object, write, client.DryRunAll)
-				if apierrors.IsForbidden(err) && contains(err.Error(), "controller-manager alone") {
+				err := attacker.Status().Patch(t.Context(), tc.object, write, client.DryRunAll)
+				if apierrors.IsForbidden(err) && containsAll(err.Error(), "controller-manager alone") {
 					return ""
 				}
-				return fmt.Sprintf("%s: %v", tc.reason, err)
+				return fmt.Sprintf("%s The write returned %v, want Forbidden", tc.reason, err)
 			})
 		})
 	}
 }
 
-// TestAskedForMore verifies that fields that make operator-status do more than their writer may do are rejected.
-func TestAskedForMore(t *testing.T) {
+// TestFieldsRequirePermissions verifies that fields that make operator-status do more than their writer may do are rejected.
+func TestFieldsRequirePermissions(t *testing.T) {
 	namespace := cluster.Namespace(t, "asking")
-	may := func(user string, rules ...rbacv1.PolicyRule) client.Client {
+	newUser := func(user string, rules ...rbacv1.PolicyRule) client.Client {
 		meta := metav1.ObjectMeta{Namespace: namespace, Name: user}
 		cluster.Create(t, &rbacv1.Role{ObjectMeta: meta, Rules: rules}, &rbacv1.RoleBinding{
 			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
 		})
-		return as(t, user)
+		return clientOf(t, user)
 	}
 	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 	}
 	const group = "operators.coreos.com"
 	subscribe, probe := rule(group, "subscriptions", "*"), rule(group, "probes", "*")
-	asks := func(change func(*v1alpha1.Subscription)) client.Object {
+	newSubscription := func(change func(*v1alpha1.Subscription)) client.Object {
 		out := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "foo-"}}
 		out.Spec = &olm.SubscriptionSpec{Package: "foo", CatalogSource: "foo", CatalogSourceNamespace: namespace}
 		change(out)
@@ -114,7 +114,7 @@ func TestAskedForMore(t *testing.T) {
 	allowed := func(s *v1alpha1.Subscription) {
 		s.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: "foo.v2"}
 	}
-	reads := func() client.Object {
+	newProbe := func() client.Object {
 		return &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "foo-"}, Spec: &v1alpha1.ProbeSpec{
 			ServiceAccountName: "operator", ProbeResources: []v1alpha1.ProbeResource{{Name: "deals.example.com", Upgradeable: "!Insolvent"}},
 		}}
@@ -125,25 +125,25 @@ func TestAskedForMore(t *testing.T) {
 		object client.Object
 		want   string
 	}{
-		"plain":    {"Who may subscribe may.", []rbacv1.PolicyRule{subscribe}, asks(plain), ""},
-		"gate":     {"The manager would approve for somebody who may not.", []rbacv1.PolicyRule{subscribe}, asks(gated), "update installplans"},
-		"allow":    {"So it would let an update go ahead.", []rbacv1.PolicyRule{subscribe}, asks(allowed), "update installplans"},
-		"approver": {"Who may approve may ask for it.", []rbacv1.PolicyRule{subscribe, rule(group, "installplans", "update")}, asks(gated), ""},
-		"probe":    {"It reads with an account's rights, which the writer has not.", []rbacv1.PolicyRule{probe}, reads(), "pods or deployments"},
-		"pods":     {"Who may run a pod has the account already.", []rbacv1.PolicyRule{probe, rule("", "pods", "create")}, reads(), ""},
-		"own word": {"A Probe that reads nothing needs no account.", []rbacv1.PolicyRule{probe},
+		"plain":    {"A user who may write Subscriptions can create a plain one.", []rbacv1.PolicyRule{subscribe}, newSubscription(plain), ""},
+		"gate":     {"The approval gate requires the right to update InstallPlans.", []rbacv1.PolicyRule{subscribe}, newSubscription(gated), "update installplans"},
+		"allow":    {"The allow-upgrade annotation requires the right to update InstallPlans.", []rbacv1.PolicyRule{subscribe}, newSubscription(allowed), "update installplans"},
+		"approver": {"A user who may update InstallPlans can enable the approval gate.", []rbacv1.PolicyRule{subscribe, rule(group, "installplans", "update")}, newSubscription(gated), ""},
+		"probe":    {"A Probe with a service account requires the right to create pods or Deployments.", []rbacv1.PolicyRule{probe}, newProbe(), "pods or deployments"},
+		"pods":     {"A user who may create pods can create a Probe with a service account.", []rbacv1.PolicyRule{probe, rule("", "pods", "create")}, newProbe(), ""},
+		"no resources": {"A Probe without resources requires no right to create pods.", []rbacv1.PolicyRule{probe},
 			&v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "own"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			user := may("asking-"+strings.ReplaceAll(name, " ", "-"), tc.may...)
+			user := newUser("asking-"+strings.ReplaceAll(name, " ", "-"), tc.may...)
 			var err error
 			_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
 				err = user.Create(ctx, tc.object)
 				return !isRBAC(err), nil
 			}) // err remains if a Role takes no effect
-			refused := apierrors.IsForbidden(err) && contains(err.Error(), tc.want)
+			refused := apierrors.IsForbidden(err) && containsAll(err.Error(), tc.want)
 			if tc.want == "" && err != nil || tc.want != "" && !refused {
-				t.Errorf("%s: %v", tc.reason, err)
+				t.Errorf("%s The creation returned %v, want %q", tc.reason, err, tc.want)
 			}
 		})
 	}
@@ -155,8 +155,8 @@ func isRBAC(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource")
 }
 
-// TestManagersRights verifies that the account of the built-in loops has every right, and the manager's none of these.
-func TestManagersRights(t *testing.T) {
+// TestManagerPermissions verifies that the account of the built-in loops has every right, and the manager's none of these.
+func TestManagerPermissions(t *testing.T) {
 	for account, every := range map[types.NamespacedName]bool{testcluster.ManagerAccount: false, testcluster.LifecycleAccount: true} {
 		for what, attributes := range map[string]authorizationv1.ResourceAttributes{
 			"everything":              {Group: "*", Resource: "*", Verb: "*"},
@@ -174,18 +174,19 @@ func TestManagersRights(t *testing.T) {
 				t.Fatal(err)
 			}
 			if review.Status.Allowed != every {
-				t.Errorf("may %s %s? got %t: %s", account, what, review.Status.Allowed, review.Status.Reason)
+				t.Errorf("%s may %s: got %t, want %t: %s", account, what, review.Status.Allowed, every, review.Status.Reason)
 			}
 		}
 	}
 }
 
-// TestManagerDeletes verifies that the manager may delete only Namespaces that it created for a PlatformOperator.
-func TestManagerDeletes(t *testing.T) {
-	manager := as(t, "system:serviceaccount:operator-status-system:operator-status-controller-manager")
+// TestManagerDeletesOwnNamespacesOnly verifies that the manager may delete only Namespaces that it created for a
+// PlatformOperator.
+func TestManagerDeletesOwnNamespacesOnly(t *testing.T) {
+	manager := clientOf(t, "system:serviceaccount:operator-status-system:operator-status-controller-manager")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace(t, "users")}}
-	if err := manager.Delete(t.Context(), namespace); !apierrors.IsForbidden(err) || !contains(err.Error(), "only Namespaces that it made") {
-		t.Errorf("the manager deletes a Namespace of somebody else: %v", err)
+	if err := manager.Delete(t.Context(), namespace); !apierrors.IsForbidden(err) || !containsAll(err.Error(), "only Namespaces that it made") {
+		t.Errorf("deleting a user's Namespace as the manager returned %v, want Forbidden", err)
 	}
 	op := &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name}}
 	op.Spec.Package.Name = "foo"
@@ -195,13 +196,14 @@ func TestManagerDeletes(t *testing.T) {
 	}}}
 	cluster.Create(t, made)
 	if err := manager.Delete(t.Context(), made); err != nil {
-		t.Errorf("the manager does not delete a Namespace of a PlatformOperator: %v", err)
+		t.Errorf("deleting the Namespace of a PlatformOperator as the manager: %v", err)
 	}
 }
 
-// TestManagerIsolates verifies that the manager, where it may run pods for Probes, writes no objects but those of a Probe.
-func TestManagerIsolates(t *testing.T) {
-	manager := as(t, "system:serviceaccount:operator-status-system:operator-status-controller-manager")
+// TestManagerWritesProbeObjectsOnly verifies that the manager, where it may run pods for Probes, writes no objects but those
+// of a Probe.
+func TestManagerWritesProbeObjectsOnly(t *testing.T) {
+	manager := clientOf(t, "system:serviceaccount:operator-status-system:operator-status-controller-manager")
 	namespace := cluster.Namespace(t, "isolates")
 	p := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}}
 	cluster.Create(t, p)
@@ -218,7 +220,7 @@ func TestManagerIsolates(t *testing.T) {
 	owned := *metav1.NewControllerRef(p, v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind))
 	owned.BlockOwnerDeletion = nil
 	if err := manager.Create(t.Context(), deployment("early", owned)); !apierrors.IsForbidden(err) {
-		t.Errorf("the manager runs pods where no admin has permitted it: %v", err)
+		t.Errorf("creating a Deployment without the role for isolation returned %v, want Forbidden", err)
 	}
 
 	cluster.PermitIsolation(t, namespace)
@@ -233,24 +235,24 @@ func TestManagerIsolates(t *testing.T) {
 	cluster.Create(t, users)
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "any"}}
 	for what, err := range map[string]error{
-		"create a Deployment of nobody": manager.Create(t.Context(), deployment("nobodys")),
-		"create a Role of nobody":       manager.Create(t.Context(), role),
-		"delete a user's Deployment":    manager.Delete(t.Context(), users),
-		"take over a user's Deployment": manager.Patch(t.Context(), deployment("users", owned), client.Merge),
-		"give one away":                 manager.Patch(t.Context(), mine, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))),
+		"create a Deployment without an owner": manager.Create(t.Context(), deployment("nobodys")),
+		"create a Role without an owner":       manager.Create(t.Context(), role),
+		"delete a user's Deployment":           manager.Delete(t.Context(), users),
+		"take over a user's Deployment":        manager.Patch(t.Context(), deployment("users", owned), client.Merge),
+		"remove the owner of a Deployment":     manager.Patch(t.Context(), mine, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))),
 	} {
-		if !apierrors.IsForbidden(err) || !contains(err.Error(), "writes only Deployments, Roles and RoleBindings of a Probe") {
-			t.Errorf("may the manager %s? %v", what, err)
+		if !apierrors.IsForbidden(err) || !containsAll(err.Error(), "writes only Deployments, Roles and RoleBindings of a Probe") {
+			t.Errorf("request of the manager to %s returned %v, want Forbidden", what, err)
 		}
 	}
 	if err := manager.Delete(t.Context(), mine); err != nil {
-		t.Errorf("the manager does not delete the Deployment of a Probe: %v", err)
+		t.Errorf("deleting the Deployment of a Probe as the manager: %v", err)
 	}
 }
 
-// TestBecomesCopy verifies that an installed ClusterServiceVersion cannot be marked as a copy of OLM's, whose update no Probe
-// would hold.
-func TestBecomesCopy(t *testing.T) {
+// TestCopyMarkersRejected verifies that an installed ClusterServiceVersion cannot be marked as a copy of OLM's, whose update
+// no Probe would hold.
+func TestCopyMarkersRejected(t *testing.T) {
 	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace(t, "copied"), Name: "foo"}}
 	csv.Spec.DisplayName, csv.Spec.InstallStrategy.StrategyName = "foo", olm.InstallStrategyNameDeployment
 	csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs = []olm.StrategyDeploymentSpec{}
@@ -259,15 +261,15 @@ func TestBecomesCopy(t *testing.T) {
 		reason, patch string
 		want          bool
 	}{
-		"label":     {"OLM labels its copies.", `{"metadata":{"labels":{"olm.copiedFrom":"elsewhere"}}}`, false},
-		"namespace": {"It names the original's namespace on them, too.", `{"metadata":{"annotations":{"olm.operatorNamespace":"elsewhere"}}}`, false},
-		"own":       {"An original has its own.", `{"metadata":{"annotations":{"olm.operatorNamespace":"` + csv.Namespace + `"}}}`, true},
-		"other":     {"Other labels are a user's.", `{"metadata":{"labels":{"team":"a"}}}`, true},
+		"label":     {"The label of OLM's copies cannot be added.", `{"metadata":{"labels":{"olm.copiedFrom":"elsewhere"}}}`, false},
+		"namespace": {"The annotation of OLM's copies cannot name another namespace.", `{"metadata":{"annotations":{"olm.operatorNamespace":"elsewhere"}}}`, false},
+		"own":       {"The annotation can name the ClusterServiceVersion's own namespace.", `{"metadata":{"annotations":{"olm.operatorNamespace":"` + csv.Namespace + `"}}}`, true},
+		"other":     {"Users can add other labels.", `{"metadata":{"labels":{"team":"a"}}}`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := cluster.Client.Patch(t.Context(), csv.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(tc.patch)))
 			if tc.want && err != nil || !tc.want && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "olm.copiedFrom")) {
-				t.Errorf("%s: %v", tc.reason, err)
+				t.Errorf("%s The patch returned %v", tc.reason, err)
 			}
 		})
 	}

@@ -64,13 +64,13 @@ spec:
 	cluster.Await(t, hostile, func() string { return testcluster.Lacking(hostile.Status.Conditions, "Synced=False/TooManyWatches") })
 	cluster.Await(t, modest, func() string { return testcluster.Lacking(modest.Status.Conditions, "Synced=True/Synced") })
 	if grown := (manager.PeakMemory(t) - before) >> 20; grown > 64 {
-		t.Errorf("it took %d MiB", grown)
+		t.Errorf("the rejected Probe used %d MiB of memory", grown)
 	}
 }
 
-// TestLateProbe verifies that a Probe that is created after its account lost its rights does not read through a watch
-// that another Probe started before.
-func TestLateProbe(t *testing.T) {
+// TestProbeAfterRightsRevoked verifies that a Probe that is created after its account lost its rights does not read through a
+// watch that another Probe started before.
+func TestProbeAfterRightsRevoked(t *testing.T) {
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	cluster.Apply(t, "", `
 apiVersion: apiextensions.k8s.io/v1
@@ -103,10 +103,10 @@ spec:
 		t.Fatal(err)
 	}
 	cluster.AwaitGone(t, binding)
-	operator := as(t, "system:serviceaccount:"+namespace+":"+account.Name)
+	operator := clientOf(t, "system:serviceaccount:"+namespace+":"+account.Name)
 	cluster.Await(t, first, func() string { // the authorizer learns of it a moment later
 		if err := operator.List(t.Context(), &apiextensions.CustomResourceDefinitionList{}); !apierrors.IsForbidden(err) {
-			return fmt.Sprintf("the account has its rights still: %v", err)
+			return fmt.Sprintf("the account still has its rights: %v", err)
 		}
 		return ""
 	})
@@ -115,7 +115,7 @@ spec:
 	late := probe("late", "Solvent")
 	cluster.Await(t, late, func() string { return testcluster.Lacking(late.Status.Conditions, "Synced=False/Forbidden") })
 	if got := fmt.Sprintf("%+v", late.Status); strings.Contains(got, "merger") {
-		t.Errorf("its status contains what the account may not read: %s", got)
+		t.Errorf("the status names a custom resource that the account may not read: %s", got)
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// TestStalled verifies that a registry that accepts requests and then stalls delays only installations from it, and
+// TestStalledRegistry verifies that a registry that accepts requests and then stalls delays only installations from it, and
 // no other tenant, regardless of the number of Subscriptions to it.
-func TestStalled(t *testing.T) {
+func TestStalledRegistry(t *testing.T) {
 	const many = 120
 	over := make(chan struct{})
 	registry := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -44,14 +44,14 @@ func TestStalled(t *testing.T) {
 	}
 	stalled := newTenant(t, "stalled", "installer")
 	meta := metav1.ObjectMeta{Namespace: stalled.namespace, Name: "catalog"}
-	creates(t, stalled, &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"catalog.yaml": text}},
+	createAs(t, stalled, &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"catalog.yaml": text}},
 		&olm.CatalogSource{ObjectMeta: meta, Spec: olm.CatalogSourceSpec{SourceType: olm.SourceTypeInternal, ConfigMap: meta.Name}})
 	var subs []*v1alpha1.Subscription
 	for _, p := range packages {
 		sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: stalled.namespace, Name: p.Name}, Spec: &olm.SubscriptionSpec{
 			CatalogSource: meta.Name, CatalogSourceNamespace: stalled.namespace, Package: p.Name, Channel: p.Channel,
 		}}
-		creates(t, stalled, sub)
+		createAs(t, stalled, sub)
 		subs = append(subs, sub)
 	}
 	for _, sub := range subs {
@@ -63,11 +63,11 @@ func TestStalled(t *testing.T) {
 		})
 	}
 	neighbour := newTenant(t, "neighbour", "installer")
-	trust(t, neighbour.namespace, "installer")
-	sub := neighbour.offers(t)
+	bindClusterAdmin(t, neighbour.namespace, "installer")
+	sub := neighbour.subscribe(t)
 	cluster.Await(t, sub, func() string {
 		if sub.Status.InstalledCSV != "evil.v1.0.0" {
-			return "the neighbour has to wait: " + sub.Status.Message
+			return "the other tenant's operator is not installed: " + sub.Status.Message
 		}
 		return ""
 	})
@@ -76,18 +76,18 @@ func TestStalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c := sub.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed); c.Status == corev1.ConditionTrue {
-			t.Fatalf("the neighbour had to wait until a bundle was given up: %s", c.Message)
+			t.Fatalf("the other tenant's operator was installed only after the pull of a bundle timed out: %s", c.Message)
 		}
 	}
 	manager.CheckAlive(t)
 }
 
-// creates creates objects as a tenant.
-func creates(t *testing.T, n *tenant, objects ...client.Object) {
+// createAs creates objects as a tenant.
+func createAs(t *testing.T, n *tenant, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
 		if err := n.Create(t.Context(), o); err != nil {
-			t.Fatalf("%s may not create a %T: %v", n.user, o, err)
+			t.Fatalf("creating a %T as %s: %v", o, n.user, err)
 		}
 	}
 }

@@ -35,8 +35,8 @@ func testHeadlamp(t *testing.T, as types.NamespacedName) {
 	plugin := filepath.Join(testcluster.Root(), "ui", "headlamp")
 	s := settings{
 		Chromium: program(t, "chromium"),
-		Shell:    built(t, filepath.Join(testcluster.Root(), "bin", "headlamp")),
-		Plugin:   built(t, filepath.Join(plugin, "dist", "main.js")),
+		Shell:    builtPath(t, filepath.Join(testcluster.Root(), "bin", "headlamp")),
+		Plugin:   builtPath(t, filepath.Join(plugin, "dist", "main.js")),
 	}
 	if os.Getenv("UPDATE_PICTURES") != "" {
 		s.Pictures = filepath.Join(testcluster.Root(), "docs", "pictures")
@@ -45,7 +45,7 @@ func testHeadlamp(t *testing.T, as types.NamespacedName) {
 	s.Clusters = map[string]int{
 		"admin":     proxy(t, cluster.Kubeconfig(t, as)),
 		"viewer":    proxy(t, cluster.Kubeconfig(t, viewer(t))),
-		"olm-alone": proxy(t, olmAlone(t)),
+		"olm-alone": proxy(t, startOLMOnly(t)),
 	}
 	config, err := json.Marshal(s)
 	if err != nil {
@@ -55,22 +55,22 @@ func testHeadlamp(t *testing.T, as types.NamespacedName) {
 	test.Env = append(os.Environ(), "UI_TEST="+string(config))
 	test.Stdout, test.Stderr = os.Stdout, os.Stderr
 	if err := test.Run(); err != nil {
-		t.Fatalf("the test in the browser: %v", err)
+		t.Fatalf("running the test in the browser: %v", err)
 	}
 	for _, name := range []string{"database", "queue", "cache"} {
 		sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name}}
 		cluster.Await(t, sub, func() string {
 			if want := name + "-operator.v1.1.0"; sub.Status.InstalledCSV != want {
-				return "it is not updated: " + sub.Status.Message
+				return "the operator is not updated: " + sub.Status.Message
 			}
 			return ""
 		})
 	}
 }
 
-// olmAlone starts a cluster with OLM and none of operator-status, on which an operator waits for approval to be installed. It
-// returns the kubeconfig of its admin.
-func olmAlone(t *testing.T) string {
+// startOLMOnly starts a cluster with OLM and none of operator-status, on which an operator waits for approval to be
+// installed. It returns the kubeconfig of its admin.
+func startOLMOnly(t *testing.T) string {
 	t.Helper()
 	c, folder := testcluster.Up(t, "--olm")
 	content := t.TempDir()
@@ -97,8 +97,8 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// built returns a path that make ui-test builds, and skips the test if it does not exist.
-func built(t *testing.T, path string) string {
+// builtPath returns a path that make ui-test builds, and skips the test if it does not exist.
+func builtPath(t *testing.T, path string) string {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("skipped: `make ui-test` builds it: %v", err)

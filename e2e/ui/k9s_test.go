@@ -37,7 +37,7 @@ func testK9s(t *testing.T, as types.NamespacedName) {
 	} {
 		s := startK9s(t, as, view)
 		for _, expression := range shows {
-			s.awaits(t, expression)
+			s.awaitText(t, expression)
 		}
 	}
 	for _, c := range []struct{ view, selects, key, prints string }{
@@ -46,9 +46,9 @@ func testK9s(t *testing.T, as types.NamespacedName) {
 		{"platformoperators", `search +search +True`, "W", `search/search: search-operator\.v1\.0\.0 is running`},
 	} {
 		s := startK9s(t, as, c.view)
-		s.awaits(t, c.selects)
-		s.keys(t, c.key)
-		s.awaits(t, c.prints)
+		s.awaitText(t, c.selects)
+		s.pressKeys(t, c.key)
+		s.awaitText(t, c.prints)
 	}
 	condition := &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: "search", Name: "search-operator.v1.0.0"}}
 	for _, c := range []struct {
@@ -56,8 +56,8 @@ func testK9s(t *testing.T, as types.NamespacedName) {
 		held bool
 	}{{"H", true}, {"R", false}} {
 		s := startK9s(t, as, "subscriptions.operators.coreos.com search")
-		s.awaits(t, `search-operator\.v1\.0\.0 +True`)
-		s.confirms(t, c.key)
+		s.awaitText(t, `search-operator\.v1\.0\.0 +True`)
+		s.confirm(t, c.key)
 		cluster.Await(t, condition, func() string {
 			if held := meta.IsStatusConditionFalse(condition.Spec.Overrides, operatorsv2.Upgradeable); held != c.held {
 				return fmt.Sprintf("updates of search are held: %t; the terminal shows\n%s", held, s.run(t, "capture-pane", "-p"))
@@ -73,12 +73,12 @@ func testK9sApproves(t *testing.T, as types.NamespacedName) {
 	sub := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "cache", Name: "cache"}}
 	awaitCondition(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval)
 	s := startK9s(t, as, "subscriptions.operators.coreos.com cache")
-	s.awaits(t, `cache-operator\.v1\.1\.0 +False +False +True`)
-	s.confirms(t, "V")
-	s.awaits(t, `approved: it installs cache-operator\.v1\.2\.0`)
+	s.awaitText(t, `cache-operator\.v1\.1\.0 +False +False +True`)
+	s.confirm(t, "V")
+	s.awaitText(t, `approved: it installs cache-operator\.v1\.2\.0`)
 	cluster.Await(t, sub, func() string {
 		if want := "cache-operator.v1.2.0"; sub.Status.InstalledCSV != want {
-			return "it is not updated: " + sub.Status.Message
+			return "the operator is not updated: " + sub.Status.Message
 		}
 		return ""
 	})
@@ -92,7 +92,7 @@ type session struct {
 // startK9s starts k9s with the configuration and a view, as a user who has the command line installed. It skips the test without tmux or k9s.
 func startK9s(t *testing.T, as types.NamespacedName, view string) *session {
 	t.Helper()
-	k9s := built(t, filepath.Join(testcluster.Root(), "bin", "neighbours", "k9s"))
+	k9s := builtPath(t, filepath.Join(testcluster.Root(), "bin", "neighbours", "k9s"))
 	s := &session{tmux: program(t, "tmux"), socket: filepath.Join(t.TempDir(), "tmux")}
 	program(t, "less")
 	config := t.TempDir()
@@ -124,22 +124,22 @@ func (s *session) run(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// keys presses keys, by their names in tmux.
-func (s *session) keys(t *testing.T, names ...string) {
+// pressKeys presses keys, by their names in tmux.
+func (s *session) pressKeys(t *testing.T, names ...string) {
 	t.Helper()
 	s.run(t, append([]string{"send-keys"}, names...)...)
 }
 
-// confirms presses a key, and confirms its action.
-func (s *session) confirms(t *testing.T, name string) {
+// confirm presses a key, and confirms its action.
+func (s *session) confirm(t *testing.T, name string) {
 	t.Helper()
-	s.keys(t, name)
-	s.awaits(t, `Confirm`)
-	s.keys(t, "Tab", "Enter") // from Cancel to OK
+	s.pressKeys(t, name)
+	s.awaitText(t, `Confirm`)
+	s.pressKeys(t, "Tab", "Enter") // from Cancel to OK
 }
 
-// awaits waits until the terminal's content matches an expression.
-func (s *session) awaits(t *testing.T, expression string) {
+// awaitText waits until the terminal's content matches an expression.
+func (s *session) awaitText(t *testing.T, expression string) {
 	t.Helper()
 	pattern := regexp.MustCompile(expression)
 	var last string

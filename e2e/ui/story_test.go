@@ -20,16 +20,17 @@ var catalog = types.NamespacedName{Namespace: "olm", Name: "operators"}
 
 // TestUI has k9s and Headlamp show the same story. Headlamp's pages complete it.
 func TestUI(t *testing.T) {
-	story(t)
+	createStory(t)
 	admin := cluster.Account(t, "default", "admin", "cluster-admin")
 	t.Run("K9s", func(t *testing.T) { testK9s(t, admin) })
 	t.Run("Headlamp", func(t *testing.T) { testHeadlamp(t, admin) })
 	t.Run("K9sApproves", func(t *testing.T) { testK9sApproves(t, admin) })
 }
 
-// story installs operators and offers updates of them. In the end the update of database is held by two custom resources,
-// and that of queue by one; cache waits for approval, mail has failed, and search, of a PlatformOperator, is up to date.
-func story(t *testing.T) {
+// createStory installs operators and offers updates of them. In the end the update of database is held by two custom
+// resources, and that of queue by one; cache waits for approval, mail has failed, and search, of a PlatformOperator, is up to
+// date.
+func createStory(t *testing.T) {
 	t.Helper()
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	offer(t, "1.0.0")

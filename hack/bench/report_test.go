@@ -31,37 +31,37 @@ func TestMeasure(t *testing.T) {
 		missing bool
 	}{
 		"at most, met": {
-			reason:  "A figure that equals its goal is good enough.",
+			reason:  "A figure equal to an upper bound meets the goal.",
 			row:     row{metric: "x-of-bare", suffix: "x", goal: atMost(1.3)},
 			outcome: reports(map[string]float64{"x-of-bare": 1.3}),
 			figure:  "1.3x", goal: "≤ 1.3x", met: "yes",
 		},
 		"at most, missed": {
-			reason:  "What a reader sees is as precise as what was judged; to miss a goal is no error.",
+			reason:  "A figure above an upper bound misses the goal, which is not an error, and is printed with full precision.",
 			row:     row{metric: "x-of-bare", suffix: "x", goal: atMost(1.3)},
 			outcome: reports(map[string]float64{"x-of-bare": 1.301}),
 			figure:  "1.301x", goal: "≤ 1.3x", met: "no",
 		},
 		"at least, met": {
-			reason:  "More is better.",
+			reason:  "A figure above a lower bound meets the goal.",
 			row:     row{metric: "x-faster", suffix: "x", goal: atLeast(3)},
 			outcome: reports(map[string]float64{"x-faster": 12.5}),
 			figure:  "12.5x", goal: "≥ 3x", met: "yes",
 		},
 		"at least, missed": {
-			reason:  "Less is not enough.",
+			reason:  "A figure below a lower bound misses the goal.",
 			row:     row{metric: "x-faster", suffix: "x", goal: atLeast(3)},
 			outcome: reports(map[string]float64{"x-faster": 2.9}),
 			figure:  "2.9x", goal: "≥ 3x", met: "no",
 		},
-		"none at all, met": {
-			reason:  "Zero is a figure, and a goal.",
+		"zero, met": {
+			reason:  "A figure of zero meets a goal of zero.",
 			row:     row{metric: "quiet-writes", goal: atMost(0)},
 			outcome: reports(map[string]float64{"quiet-writes": 0}),
 			figure:  "0", goal: "0", met: "yes",
 		},
 		"no goal": {
-			reason:  "What is only shown is neither good nor bad.",
+			reason:  "A figure without a goal neither meets nor misses it.",
 			row:     row{metric: "p99-us", suffix: " µs"},
 			outcome: reports(map[string]float64{"p99-us": 36060.4}),
 			figure:  "36060 µs", goal: "-", met: "-",
@@ -75,30 +75,30 @@ func TestMeasure(t *testing.T) {
 			figure: "2 s", goal: "-", met: "-",
 		},
 		"not reported": {
-			reason:  "A row whose metric is gone must not go unnoticed.",
+			reason:  "A row whose metric is not reported is missing.",
 			row:     row{metric: "x-of-bare", goal: atMost(1.3)},
 			outcome: reports(map[string]float64{"ns/op": 3}),
 			figure:  "-", goal: "≤ 1.3", met: "not measured: the benchmark reports no x-of-bare", missing: true,
 		},
 		"not a number": {
-			reason:  "Nothing divided by nothing is no figure, and JSON could not hold it.",
+			reason:  "A row whose figure is not a number is missing, since JSON cannot represent it.",
 			row:     row{metric: "x-of-bare", goal: atMost(1.3)},
 			outcome: reports(map[string]float64{"x-of-bare": math.NaN()}),
 			figure:  "-", goal: "≤ 1.3", met: "not measured: the benchmark reports NaN", missing: true,
 		},
 		"no such benchmark": {
-			reason: "Neither must one whose benchmark is gone.",
+			reason: "A row whose benchmark does not exist is missing.",
 			row:    row{metric: "s"},
 			figure: "-", goal: "-", met: "not measured: no such benchmark", missing: true,
 		},
 		"failed": {
-			reason:  "What a benchmark reported before it failed counts for nothing.",
+			reason:  "A row whose benchmark failed is missing, although a figure was reported before.",
 			row:     row{metric: "s"},
 			outcome: outcome{ran: true, figures: map[string]map[string]float64{foo.name: {"s": 1}}, err: errors.New("broken")},
 			figure:  "-", goal: "-", met: "not measured: failed: broken", missing: true,
 		},
 		"skipped": {
-			reason:  "A skipped benchmark is reported with its reason, and is not an error.",
+			reason:  "A row whose benchmark was skipped has the reason and is not missing.",
 			row:     row{metric: "s", goal: atMost(1)},
 			outcome: outcome{ran: true, skipped: "BUNDLES names no folder"},
 			figure:  "-", goal: "≤ 1", met: "not measured: skipped: BUNDLES names no folder",

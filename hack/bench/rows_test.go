@@ -22,23 +22,23 @@ func TestRows(t *testing.T) {
 	for _, r := range rows {
 		from := source{r.of, r.sub, r.metric}
 		if other, twice := seen[from]; twice {
-			t.Errorf("%q and %q are the same figure", other, r.work)
+			t.Errorf("rows %q and %q have the same figure", other, r.work)
 		}
 		seen[from] = r.work
 		if r.work == "" || r.metric == "" || strings.ContainsAny(r.metric, " \t") {
-			t.Errorf("a row lacks a word, or has a metric that cannot be: %+v", r)
+			t.Errorf("a row has no work or metric, or a metric with white space: %+v", r)
 		}
 		if !names.MatchString(r.of.name) || !strings.HasPrefix(r.of.pkg, "./") {
-			t.Errorf("%q: %+v is no benchmark of ours", r.work, r.of)
+			t.Errorf("row %q has an invalid benchmark %+v", r.work, r.of)
 		}
 		if r.goal != nil && (r.goal.AtMost == nil) == (r.goal.AtLeast == nil) {
-			t.Errorf("%q: a goal is at most something, or at least", r.work)
+			t.Errorf("the goal of row %q has not exactly one bound", r.work)
 		}
 	}
 }
 
-// TestRowsAreMeasured verifies that the benchmarks of all rows exist, so renaming one requires changing its rows.
-func TestRowsAreMeasured(t *testing.T) {
+// TestRowsHaveBenchmarks verifies that the benchmarks of all rows exist, so renaming one requires changing its rows.
+func TestRowsHaveBenchmarks(t *testing.T) {
 	for _, of := range benchmarksOf(rows) {
 		files, err := filepath.Glob(filepath.Join("..", "..", of.pkg, "*_test.go"))
 		if err != nil {
@@ -49,7 +49,7 @@ func TestRowsAreMeasured(t *testing.T) {
 			return err == nil && bytes.Contains(text, []byte("func "+of.name+"(b *testing.B)"))
 		})
 		if !defined {
-			t.Errorf("%s has no benchmark %s", of.pkg, of.name)
+			t.Errorf("package %s has no benchmark %s", of.pkg, of.name)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestBenchmarksOf(t *testing.T) {
 	bar := benchmark{pkg: "./bar", name: "BenchmarkBar", flags: "-benchtime=1x -cpu=1"}
 	got := benchmarksOf([]row{{of: bar, metric: "a"}, {of: foo, metric: "a"}, {of: bar, metric: "b"}})
 	if diff := cmp.Diff([]benchmark{bar, foo}, got, cmp.AllowUnexported(benchmark{})); diff != "" {
-		t.Errorf("a benchmark runs once, where it is needed first\n-want +got\n%s", diff)
+		t.Errorf("benchmarks are not listed once, in the order of their first row (-want +got)\n%s", diff)
 	}
 	want := []string{"test", "-v", "-run=^$", "-bench=^BenchmarkBar$", "-count=1", "-timeout=60m", "-benchtime=1x", "-cpu=1", "./bar"}
 	if diff := cmp.Diff(want, bar.args()); diff != "" {

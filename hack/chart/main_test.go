@@ -19,8 +19,9 @@ import (
 
 const root = "../.."
 
-// TestSame verifies that the chart renders the objects of config/default, or of config/lifecycle, and that its templates are current.
-func TestSame(t *testing.T) {
+// TestChartMatchesConfig verifies that the chart renders the objects of config/default, or of config/lifecycle, and that its
+// templates are current.
+func TestChartMatchesConfig(t *testing.T) {
 	kustomize := filepath.Join(root, "bin", "kustomize")
 	chart := filepath.Join(root, "charts", "operator-status")
 	base, err := build(kustomize, filepath.Join(root, "config", "default"))
@@ -37,11 +38,11 @@ func TestSame(t *testing.T) {
 	}
 	for name, want := range current {
 		if got, err := os.ReadFile(filepath.Join(chart, "templates", name)); err != nil || string(got) != want {
-			t.Errorf("%s is not current (%v): run `make chart`", name, err)
+			t.Errorf("%s is out of date (%v): run `make chart`", name, err)
 		}
 	}
 	for lifecycle, want := range map[bool][]string{false: base, true: all} {
-		got := rendered(t, chart, map[string]any{
+		got := renderChart(t, chart, map[string]any{
 			"image": map[string]any{"repository": "controller", "tag": "latest"}, "lifecycle": map[string]any{"enabled": lifecycle},
 		})
 		if diff := cmp.Diff(objects(t, want), got); diff != "" {
@@ -57,14 +58,14 @@ func TestImage(t *testing.T) {
 		image  map[string]any
 		want   string
 	}{
-		"Default": {reason: "By default it is that of the chart's version.", image: nil, want: "ghcr.io/operator-status/operator-status:v0.1.0"},
-		"Tag":     {reason: "A tag replaces the version.", image: map[string]any{"tag": "a"}, want: "ghcr.io/operator-status/operator-status:a"},
-		"Digest": {reason: "A digest is more than a tag.", image: map[string]any{"tag": "a", "digest": "sha256:b"},
+		"Default": {reason: "The default image has the tag of the chart's version.", image: nil, want: "ghcr.io/operator-status/operator-status:v0.1.0"},
+		"Tag":     {reason: "The value image.tag replaces the default tag.", image: map[string]any{"tag": "a"}, want: "ghcr.io/operator-status/operator-status:a"},
+		"Digest": {reason: "The value image.digest takes precedence over image.tag.", image: map[string]any{"tag": "a", "digest": "sha256:b"},
 			want: "ghcr.io/operator-status/operator-status@sha256:b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := rendered(t, filepath.Join(root, "charts", "operator-status"), map[string]any{"image": tc.image})["Deployment/operator-status-controller-manager"]
+			o := renderChart(t, filepath.Join(root, "charts", "operator-status"), map[string]any{"image": tc.image})["Deployment/operator-status-controller-manager"]
 			containers, _, _ := unstructured.NestedSlice(o, "spec", "template", "spec", "containers")
 			if got := containers[0].(map[string]any)["image"]; got != tc.want {
 				t.Errorf("%s\nimage %v; want %s", tc.reason, got, tc.want)
@@ -91,7 +92,7 @@ func TestTracing(t *testing.T) {
 	const endpoint = "otel-collector.observability.svc:4317"
 	for way, of := range map[string]map[string]map[string]any{
 		"kustomize": objects(t, built),
-		"Helm": rendered(t, filepath.Join(root, "charts", "operator-status"), map[string]any{
+		"Helm": renderChart(t, filepath.Join(root, "charts", "operator-status"), map[string]any{
 			"tracing": map[string]any{"endpoint": endpoint, "insecure": true}, "lifecycle": map[string]any{"enabled": false},
 		}),
 	} {
@@ -99,17 +100,17 @@ func TestTracing(t *testing.T) {
 		args, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
 		for _, want := range []string{"--tracing-endpoint=" + endpoint, "--tracing-insecure", "--leader-elect"} {
 			if !slices.Contains(args, want) {
-				t.Errorf("%s: the manager lacks %s: %v", way, want, args)
+				t.Errorf("%s: the arguments of the manager do not contain %s: %v", way, want, args)
 			}
 		}
-		if !slices.ContainsFunc(slices.Collect(maps.Values(of)), permits(4317)) {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(of)), allowsPort(4317)) {
 			t.Errorf("%s: no NetworkPolicy permits the port of the collector", way)
 		}
 	}
 }
 
-// permits returns a function that reports whether an object is a NetworkPolicy that permits connections to a port.
-func permits(port int64) func(map[string]any) bool {
+// allowsPort returns a function that reports whether an object is a NetworkPolicy that permits connections to a port.
+func allowsPort(port int64) func(map[string]any) bool {
 	return func(o map[string]any) bool {
 		rules, _, _ := unstructured.NestedSlice(o, "spec", "egress")
 		return slices.ContainsFunc(rules, func(rule any) bool {
@@ -119,8 +120,9 @@ func permits(port int64) func(map[string]any) bool {
 	}
 }
 
-// rendered returns the objects of the chart. Its templates use few functions, which are enough to render them without Helm.
-func rendered(t *testing.T, chart string, values map[string]any) map[string]map[string]any {
+// renderChart returns the objects of the chart. Its templates use few functions, which are enough to render them without
+// Helm.
+func renderChart(t *testing.T, chart string, values map[string]any) map[string]map[string]any {
 	t.Helper()
 	all := template.New("chart")
 	all.Funcs(template.FuncMap{
@@ -200,7 +202,7 @@ func objects(t *testing.T, texts []string) map[string]map[string]any {
 		}
 		id := o.GetKind() + "/" + o.GetName()
 		if _, ok := out[id]; ok {
-			t.Errorf("%s is there twice; there are %v", id, slices.Sorted(maps.Keys(out)))
+			t.Errorf("duplicate object %s; the objects are %v", id, slices.Sorted(maps.Keys(out)))
 		}
 		out[id] = o.Object
 	}

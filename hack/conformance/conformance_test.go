@@ -21,10 +21,10 @@ import (
 )
 
 var (
-	really = flag.Bool("conformance", false, "Run the suite: without, there is no cluster.")
-	all    = flag.Bool("all", false, "Run the specs as well that wait in vain.")
-	update = flag.Bool("update", false, "Write the outcomes into the table.")
-	focus  = flag.String("focus", "", "Run the specs alone that match this regular expression, whatever the table has of them.")
+	runSuite = flag.Bool("conformance", false, "Run the suite on a cluster.")
+	all      = flag.Bool("all", false, "Also run the specs that wait until they time out.")
+	update   = flag.Bool("update", false, "Write the outcomes to the table.")
+	focus    = flag.String("focus", "", "Run only the specs that match this regular expression, regardless of the table.")
 )
 
 const tablePath = "specs.tsv"
@@ -36,7 +36,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if !*really {
+	if !*runSuite {
 		os.Exit(m.Run())
 	}
 	os.Exit(testcluster.OnDevcluster(m, "lifecycle", func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }))
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 
 // TestConformance verifies that the result of every spec of the suite is the one in the table.
 func TestConformance(t *testing.T) {
-	if !*really {
+	if !*runSuite {
 		t.Skip("`make conformance` runs it")
 	}
 	began := time.Now()

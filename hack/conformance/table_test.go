@@ -21,16 +21,16 @@ func TestCompare(t *testing.T) {
 		want    []string
 	}{
 		"as expected": {
-			reason:  "What passes passes, what is excused fails, and what waits in vain is not run.",
+			reason:  "No difference is reported if specs pass, fail and are skipped as in the table.",
 			results: map[key]result{passes: {state: passed}, fails: {state: failed}, slow: {state: skipped}},
 		},
 		"stopped passing": {
-			reason:  "A spec that passed and does not is named, with the beginning of why.",
+			reason:  "A spec that stopped passing is reported with the first line of its failure.",
 			results: map[key]result{passes: {state: failed, message: "timed out"}, fails: {state: failed}, slow: {state: failed}},
 			want:    []string{`csv_e2e: "passes": stopped passing: timed out`},
 		},
 		"started passing": {
-			reason:  "An excuse that is needless has to go.",
+			reason:  "An excused spec that passes is reported.",
 			results: map[key]result{passes: {state: passed}, fails: {state: passed}, slow: {state: passed}},
 			want: []string{
 				`csv_e2e: "fails": started passing: it is excused with class B (a decision)`,
@@ -38,12 +38,12 @@ func TestCompare(t *testing.T) {
 			},
 		},
 		"not run": {
-			reason:  "A spec that is expected to pass and was left out, as after one that hung, did not pass.",
+			reason:  "A spec that should pass and was not run is reported.",
 			results: map[key]result{passes: {state: skipped}, fails: {state: skipped}, slow: {state: skipped}},
 			want:    []string{`csv_e2e: "passes": was not run`},
 		},
 		"another suite": {
-			reason:  "The table lists every spec of the suite, and no other.",
+			reason:  "Specs that only the suite or only the table has are reported.",
 			results: map[key]result{passes: {state: passed}, fails: {state: failed}, {"csv_e2e", "new"}: {state: passed}},
 			want: []string{
 				`csv_e2e: "new": is not in the table`,
@@ -67,10 +67,10 @@ func TestUpdate(t *testing.T) {
 		state  state
 		want   row
 	}{
-		"mended":      {"What passes needs no excuse.", row{excused, "D", "wording"}, passed, row{outcome: pass}},
-		"broken":      {"What fails has to be looked at.", row{outcome: pass}, failed, row{excused, "D", "not yet classified"}},
-		"fails still": {"An excuse stays.", row{waits, "A", "a pod"}, failed, row{waits, "A", "a pod"}},
-		"not run":     {"Nothing is known of what was not run.", row{outcome: pass}, skipped, row{outcome: pass}},
+		"mended":      {"A spec that passes loses its excuse.", row{excused, "D", "wording"}, passed, row{outcome: pass}},
+		"broken":      {"A spec that fails becomes excused and unclassified.", row{outcome: pass}, failed, row{excused, "D", "not yet classified"}},
+		"fails still": {"A spec that still fails keeps its excuse.", row{waits, "A", "a pod"}, failed, row{waits, "A", "a pod"}},
+		"not run":     {"A spec that was not run keeps its outcome.", row{outcome: pass}, skipped, row{outcome: pass}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := table{known: tc.before}.update(map[key]result{known: {state: tc.state}})
@@ -91,7 +91,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(got.String(), string(text)); diff != "" {
-		t.Errorf("the table is not as -update writes it: -want +got:\n%s", diff)
+		t.Errorf("the table differs from the output of -update (-want +got):\n%s", diff)
 	}
 	for name, bad := range map[string]string{
 		"no such outcome":    "csv_e2e\tmaybe\tB\treason\tspec\n",
@@ -102,7 +102,7 @@ func TestTable(t *testing.T) {
 		"twice the same key": "csv_e2e\tpass\t\t\tspec\ncsv_e2e\tpass\t\t\tspec\n",
 	} {
 		if _, err := parseTable(header + bad); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("a table with %s returned no error", name)
 		}
 	}
 }
@@ -135,6 +135,6 @@ func TestReadReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := readReport(path); err == nil {
-		t.Error("a suite that could not begin has no results")
+		t.Error("the report of a suite that failed to start returned no error")
 	}
 }

@@ -51,7 +51,7 @@ func isOurs(crd *apiextensions.CustomResourceDefinition) bool {
 	return crd.Spec.Names.Kind == v1alpha1.SubscriptionKind || crd.Spec.Names.Kind == v1alpha1.ClusterServiceVersionKind
 }
 
-func TestEveryDefinition(t *testing.T) {
+func TestGeneratedDefinitions(t *testing.T) {
 	var want []string
 	for _, olm := range olms() {
 		want = append(want, file(olm))
@@ -62,14 +62,14 @@ func TestEveryDefinition(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := len(applied) + len("kubectl.kubernetes.io/last-applied-configuration"); n >= maxAnnotations {
-				t.Errorf("%d bytes: `kubectl apply` cannot annotate it, for annotations may have %d", n, maxAnnotations)
+				t.Errorf("the definition has %d bytes, more than the %d of the annotation of `kubectl apply`", n, maxAnnotations)
 			}
 			label := got.Labels[v1alpha1.LabelLifecycle]
 			if isOurs(got) && label != v1alpha1.LifecycleBuiltin {
-				t.Errorf("labels %v: a CRD of ours must have the lifecycle label", got.Labels)
+				t.Errorf("labels are %v, want the lifecycle label on our CustomResourceDefinition", got.Labels)
 			}
 			if !isOurs(got) && label != "" {
-				t.Errorf("labels %v: a CRD of OLM must not have the lifecycle label", got.Labels)
+				t.Errorf("labels are %v, want no lifecycle label on OLM's CustomResourceDefinition", got.Labels)
 			}
 			if isOurs(got) {
 				return
@@ -95,8 +95,8 @@ func TestEveryDefinition(t *testing.T) {
 	}
 }
 
-// TestOurs verifies that the definitions accept every manifest that OLM's accept: only the status differs.
-func TestOurs(t *testing.T) {
+// TestSpecMatchesOLM verifies that the definitions accept every manifest that OLM's accept: only the status differs.
+func TestSpecMatchesOLM(t *testing.T) {
 	words := cmpopts.IgnoreFields(apiextensions.JSONSchemaProps{}, "Description")
 	for _, olm := range olms()[:2] {
 		t.Run(olm.Spec.Names.Kind, func(t *testing.T) {
@@ -110,10 +110,10 @@ func TestOurs(t *testing.T) {
 				delete(got.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties, "status")
 			}
 			if diff := cmp.Diff(olm.Spec, got.Spec, words); diff != "" {
-				t.Errorf("all but the status (-OLM's +ours):\n%s", diff)
+				t.Errorf("the definition differs from OLM's outside the status (-OLM's +ours):\n%s", diff)
 			}
 			if diff := cmp.Diff(olm.Annotations, got.Annotations); diff != "" {
-				t.Errorf("annotations (-OLM's +ours):\n%s", diff)
+				t.Errorf("annotations differ (-OLM's +ours):\n%s", diff)
 			}
 		})
 	}
@@ -143,14 +143,14 @@ func TestStatus(t *testing.T) {
 		t.Run(tc.olm.Spec.Names.Kind, func(t *testing.T) {
 			got, _ := generated(t, tc.olm)
 			if n := len(got.Spec.Versions); n != 1 {
-				t.Fatalf("%d versions", n)
+				t.Fatalf("the definition has %d versions, want 1", n)
 			}
 			v := got.Spec.Versions[0]
 			if v.Subresources == nil || v.Subresources.Status == nil {
-				t.Error("status is no subresource")
+				t.Error("status is not a subresource")
 			}
 			schema := v.Schema.OpenAPIV3Schema.Properties["status"]
-			for _, missing := range lacking("status", schema, reflect.TypeOf(tc.status)) {
+			for _, missing := range missingFields("status", schema, reflect.TypeOf(tc.status)) {
 				t.Errorf("%s is not in the schema: the API server would prune it", missing)
 			}
 			known := fieldsOf(reflect.TypeOf(tc.status))
@@ -161,15 +161,15 @@ func TestStatus(t *testing.T) {
 			}
 			for field := range tc.olm.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties {
 				if _, ok := known[field]; !ok {
-					t.Errorf("OLM's status.%s is gone", field)
+					t.Errorf("status.%s of OLM is missing", field)
 				}
 			}
 		})
 	}
 }
 
-// lacking returns the paths of the fields of a type that a schema does not have, recursively.
-func lacking(path string, schema apiextensions.JSONSchemaProps, of reflect.Type) []string {
+// missingFields returns the paths of the fields of a type that a schema does not have, recursively.
+func missingFields(path string, schema apiextensions.JSONSchemaProps, of reflect.Type) []string {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
@@ -181,12 +181,12 @@ func lacking(path string, schema apiextensions.JSONSchemaProps, of reflect.Type)
 		if schema.Items == nil || schema.Items.Schema == nil {
 			return []string{path + "[]"}
 		}
-		return lacking(path+"[]", *schema.Items.Schema, of.Elem())
+		return missingFields(path+"[]", *schema.Items.Schema, of.Elem())
 	case of.Kind() == reflect.Map:
 		if schema.AdditionalProperties == nil || schema.AdditionalProperties.Schema == nil {
 			return []string{path + "{}"}
 		}
-		return lacking(path+"{}", *schema.AdditionalProperties.Schema, of.Elem())
+		return missingFields(path+"{}", *schema.AdditionalProperties.Schema, of.Elem())
 	case of.Kind() != reflect.Struct:
 		return nil
 	}
@@ -197,7 +197,7 @@ func lacking(path string, schema apiextensions.JSONSchemaProps, of reflect.Type)
 			out = append(out, path+"."+name)
 			continue
 		}
-		out = append(out, lacking(path+"."+name, property, field)...)
+		out = append(out, missingFields(path+"."+name, property, field)...)
 	}
 	slices.Sort(out)
 	return out
@@ -231,7 +231,7 @@ func TestColumns(t *testing.T) {
 			for name := range strings.SplitSeq(path, ".") {
 				property, ok := schema.Properties[name]
 				if !ok {
-					t.Errorf("column %s of %s: there is no %s", c.Name, got.Name, c.JSONPath)
+					t.Errorf("column %s of %s refers to %s, which does not exist", c.Name, got.Name, c.JSONPath)
 				}
 				schema = property
 			}
@@ -267,11 +267,11 @@ func TestTerse(t *testing.T) {
 func TestRun(t *testing.T) {
 	for name, args := range map[string][]string{"NoArguments": nil, "OneArgument": {t.TempDir()}, "NothingGenerated": {t.TempDir(), t.TempDir()}} {
 		if err := run(args); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("run with %s returned no error", name)
 		}
 		if len(args) == 2 {
 			if written, err := os.ReadDir(args[1]); err != nil || len(written) > 0 {
-				t.Errorf("%s: wrote %v, %v", name, written, err)
+				t.Errorf("run with %s wrote %v (%v), want nothing", name, written, err)
 			}
 		}
 	}

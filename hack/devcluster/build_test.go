@@ -24,28 +24,28 @@ func TestStamped(t *testing.T) {
 		want   bool
 	}{
 		"installed": {
-			reason: "What was built from what is pinned now is not built again.",
+			reason: "A binary that was built from the pinned sources is up to date.",
 			binary: installed,
 			want:   true,
 		},
 		"missing": {
-			reason: "A stamp without its binary means nothing.",
+			reason: "A stamp without its binary is not up to date.",
 			binary: func(t *testing.T) string { b := installed(t); must(t, os.Remove(b)); return b },
 		},
 		"no stamp": {
-			reason: "We may have been killed between moving the binary and stamping it.",
+			reason: "A binary without a stamp, as after a killed build, is not up to date.",
 			binary: func(t *testing.T) string { b := installed(t); must(t, os.Remove(stampPath(b))); return b },
 		},
 		"cut short": {
-			reason: "A binary that is not the one that was stamped never counts.",
+			reason: "A binary whose size differs from its stamp is not up to date.",
 			binary: func(t *testing.T) string { b := installed(t); must(t, os.Truncate(b, 3)); return b },
 		},
 		"not executable": {
-			reason: "It could not be started.",
+			reason: "A binary that is not executable is not up to date.",
 			binary: func(t *testing.T) string { b := installed(t); must(t, os.Chmod(b, 0o644)); return b },
 		},
 		"made from something else": {
-			reason: "A new pin makes a new binary.",
+			reason: "A binary with the stamp of other sources is not up to date.",
 			binary: func(t *testing.T) string {
 				b := installed(t)
 				must(t, install(write(t, b+".half", "whole binary", 0o755), b, "def"))
@@ -71,7 +71,7 @@ func TestJobStamp(t *testing.T) {
 	const gomod = "module x\n\nrequire go.etcd.io/etcd/server/v3 v3.6.4\n"
 	stampWith := func(gomod, gosum, goVersion string) string {
 		lay(gomod, gosum)
-		jobs, err := newWorkshop(root, io.Discard).jobs([]string{"etcd"}, goVersion)
+		jobs, err := newBuilder(root, io.Discard).jobs([]string{"etcd"}, goVersion)
 		must(t, err)
 		return jobs[0].stamp
 	}
@@ -80,10 +80,10 @@ func TestJobStamp(t *testing.T) {
 		reason, gomod, gosum, goVersion string
 		same                            bool
 	}{
-		"nothing":    {"The same sources make the same stamp.", gomod, "sum", "go1.26.0", true},
-		"go.mod":     {"Another pin is another binary.", strings.Replace(gomod, "v3.6.4", "v3.6.5", 1), "sum", "go1.26.0", false},
-		"go.sum":     {"Other sums are other sources.", gomod, "sums", "go1.26.0", false},
-		"go version": {"Another compiler makes another binary.", gomod, "sum", "go1.26.1", false},
+		"nothing":    {"The same sources have the same stamp.", gomod, "sum", "go1.26.0", true},
+		"go.mod":     {"Another pinned version has another stamp.", strings.Replace(gomod, "v3.6.4", "v3.6.5", 1), "sum", "go1.26.0", false},
+		"go.sum":     {"Another go.sum has another stamp.", gomod, "sums", "go1.26.0", false},
+		"go version": {"Another version of Go has another stamp.", gomod, "sum", "go1.26.1", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -94,14 +94,14 @@ func TestJobStamp(t *testing.T) {
 	}
 }
 
-func TestJobsKnowTheirVersion(t *testing.T) {
-	jobs, err := newWorkshop(repository(t), io.Discard).jobs(nil, "go1.26.0")
+func TestJobVersions(t *testing.T) {
+	jobs, err := newBuilder(repository(t), io.Discard).jobs(nil, "go1.26.0")
 	must(t, err)
 	every := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"}
 	if diff := cmp.Diff(every, jobNames(jobs)); diff != "" {
-		t.Errorf("no name means what every control plane needs (-want +got):\n%s", diff)
+		t.Errorf("the default jobs are not those of every control plane (-want +got):\n%s", diff)
 	}
-	jobs, err = newWorkshop(repository(t), io.Discard).jobs(recipeNames(), "go1.26.0")
+	jobs, err = newBuilder(repository(t), io.Discard).jobs(recipeNames(), "go1.26.0")
 	must(t, err)
 	for _, j := range jobs {
 		if j.version == "" && j.pinned != "" {
@@ -113,8 +113,8 @@ func TestJobsKnowTheirVersion(t *testing.T) {
 			t.Errorf("the arguments of %s do not contain its version %s: %v", j.name, j.version, j.args)
 		}
 	}
-	if _, err := newWorkshop(repository(t), io.Discard).jobs([]string{"docker"}, ""); err == nil {
-		t.Error("a binary that does not exist was accepted")
+	if _, err := newBuilder(repository(t), io.Discard).jobs([]string{"docker"}, ""); err == nil {
+		t.Error("jobs accepted an unknown binary")
 	}
 }
 
@@ -126,22 +126,22 @@ func TestKubernetesVersion(t *testing.T) {
 		"-X k8s.io/client-go/pkg/version.gitMinor=36",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q lacks %q", got, want)
+			t.Errorf("the linker flags %q do not contain %q", got, want)
 		}
 	}
 }
 
-// TestKwokAndItsStagesAreOfOneVersion verifies that the stages, from our own go.mod, have the version of kwok's module.
-func TestKwokAndItsStagesAreOfOneVersion(t *testing.T) {
+// TestKwokStagesVersion verifies that the stages, from our own go.mod, have the version of kwok's module.
+func TestKwokStagesVersion(t *testing.T) {
 	if diff := cmp.Diff(pin(t, controlPlane+"/go.mod", "sigs.k8s.io/kwok"), pin(t, "go.mod", "sigs.k8s.io/kwok")); diff != "" {
-		t.Errorf("the go.mod of kwok and ours differ (-kwok +stages):\n%s", diff)
+		t.Errorf("the version of kwok differs between its go.mod and ours (-kwok +stages):\n%s", diff)
 	}
 }
 
-// TestOLMAndItsCRDsAreOfOneVersion verifies that the CRDs, from our own go.mod, have the version in OLM's module.
-func TestOLMAndItsCRDsAreOfOneVersion(t *testing.T) {
+// TestOLMCRDsVersion verifies that the CRDs, from our own go.mod, have the version in OLM's module.
+func TestOLMCRDsVersion(t *testing.T) {
 	if diff := cmp.Diff(pin(t, controlPlane+"/go.mod", "github.com/operator-framework/api"), pin(t, "go.mod", "github.com/operator-framework/api")); diff != "" {
-		t.Errorf("the go.mod of OLM and ours differ (-OLM +CRDs):\n%s", diff)
+		t.Errorf("the version of OLM's API differs between its go.mod and ours (-OLM +CRDs):\n%s", diff)
 	}
 }
 
@@ -163,11 +163,11 @@ func TestCheckSpace(t *testing.T) {
 		wanted []space
 		want   string
 	}{
-		"enough":          {"There is room.", []space{{"the binaries", here, 1}}, ""},
-		"not there yet":   {"A folder to be lies where its parent lies.", []space{{"the binaries", filepath.Join(here, "a", "b"), 1}}, ""},
-		"nothing to lay":  {"What takes no room is not looked for.", []space{{"the module cache", "\x00", 0}}, ""},
-		"too little":      {"The message contains size, purpose and folder.", []space{{"the binaries", here, free + 9999}}, "MB for the binaries in " + here},
-		"too little both": {"Two on one disk need the sum.", []space{{"a", here, free/2 + 999}, {"b", here, free/2 + 999}}, "too little disk space"},
+		"enough":          {"Enough free space is accepted.", []space{{"the binaries", here, 1}}, ""},
+		"not there yet":   {"The free space of a missing folder is that of its parent.", []space{{"the binaries", filepath.Join(here, "a", "b"), 1}}, ""},
+		"nothing to lay":  {"A folder that needs no space is not checked.", []space{{"the module cache", "\x00", 0}}, ""},
+		"too little":      {"The error has the size, the purpose and the folder.", []space{{"the binaries", here, free + 9999}}, "MB for the binaries in " + here},
+		"too little both": {"The needs of two folders on one disk are added.", []space{{"a", here, free/2 + 999}, {"b", here, free/2 + 999}}, "too little disk space"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -179,24 +179,24 @@ func TestCheckSpace(t *testing.T) {
 	}
 }
 
-func TestFailedBuildShowsTheCompilersWords(t *testing.T) {
+func TestFailedBuildReportsCompilerOutput(t *testing.T) {
 	root := t.TempDir()
 	folder := filepath.Join(root, "hack", "devcluster", controlPlane)
 	write(t, filepath.Join(folder, "go.mod"), "module x\n\ngo 1.26.0\n\nrequire go.etcd.io/etcd/server/v3 v3.6.4\n", 0o644)
 	write(t, filepath.Join(folder, "go.sum"), "", 0o644)
-	w := newWorkshop(root, io.Discard)
+	w := newBuilder(root, io.Discard)
 	w.readyMade, w.bin = false, filepath.Join(root, "bin")
 	err := w.build(t.Context(), []string{"etcd"}, true)
 	if err == nil {
-		t.Fatal("a module without sums was built")
+		t.Fatal("building a module without go.sum entries succeeded")
 	}
 	for _, want := range []string{"building etcd v3.6.4", "missing go.sum entry", filepath.Join(root, "bin", "logs", "etcd.log")} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error lacks %q: %v", want, err)
+			t.Errorf("the error does not contain %q: %v", want, err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(root, "bin", "etcd")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a failed build left a binary: %v", err)
+		t.Errorf("the binary of a failed build exists: %v", err)
 	}
 }
 
@@ -207,11 +207,11 @@ func TestRecipesFor(t *testing.T) {
 		extras []string
 		want   []string
 	}{
-		"nothing more": {"Components that are not used are not waited for.", nil, append(every, "kwok")},
-		"real nodes":   {"OLM is not needed for them.", []string{forNodes}, append(every, "kubelet", "kube-proxy", "coredns", "pause", "kwok")},
-		"OLM":          {"Real nodes are not needed for it.", []string{forOLM}, append(every, "kwok", "olm", "catalog", "opm")},
-		"Argo CD":      {"It needs nothing else.", []string{forArgo}, append(every, "kwok", "argocd")},
-		"all":          {"They can be used together.", []string{forOLM, forNodes, forArgo}, recipeNames()},
+		"nothing more": {"The default has only the binaries of the control plane and kwok.", nil, append(every, "kwok")},
+		"real nodes":   {"Real nodes do not need the binaries of OLM.", []string{forNodes}, append(every, "kubelet", "kube-proxy", "coredns", "pause", "kwok")},
+		"OLM":          {"OLM does not need the binaries of real nodes.", []string{forOLM}, append(every, "kwok", "olm", "catalog", "opm")},
+		"Argo CD":      {"Argo CD needs only its own binary in addition.", []string{forArgo}, append(every, "kwok", "argocd")},
+		"all":          {"All extras can be combined.", []string{forOLM, forNodes, forArgo}, recipeNames()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -222,16 +222,16 @@ func TestRecipesFor(t *testing.T) {
 	}
 }
 
-func TestOwnSourcesAreInTheStamp(t *testing.T) {
+func TestStampCoversOwnSources(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "hack/devcluster/pause/go.mod"), "module pause\n", 0o600)
 	stamp := func(source string) string {
 		write(t, filepath.Join(root, "hack/devcluster/pause/main.go"), source, 0o600)
-		jobs, err := newWorkshop(root, io.Discard).jobs([]string{pauseProgram}, "go1.26.0")
+		jobs, err := newBuilder(root, io.Discard).jobs([]string{pauseProgram}, "go1.26.0")
 		must(t, err)
 		return jobs[0].stamp
 	}
 	if first := stamp("package main"); first != stamp("package main") || first == stamp("package main // changed") {
-		t.Error("a program of ours is not built again when, and only when, its source changes")
+		t.Error("the stamp of a program does not change exactly when its source changes")
 	}
 }

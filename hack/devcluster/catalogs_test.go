@@ -21,12 +21,12 @@ func TestCatalogSource(t *testing.T) {
 	cases := map[string]struct {
 		reason, name, source, fails string
 	}{
-		"a folder":   {"This is what opm reads.", "things", folder, ""},
-		"a file":     {"opm takes folders only.", "things", file, "is not a folder"},
-		"missing":    {"The error names the catalog that the folder is for.", "things", filepath.Join(folder, "none"), "the folder of catalog things"},
-		"a path":     {"The name is that of a folder and a file of ours.", "../things", folder, "cannot name a catalog"},
-		"no name":    {"A catalog is asked for by name.", "", folder, "cannot name a catalog"},
-		"upper case": {"Names are those of Kubernetes.", "Things", folder, "cannot name a catalog"},
+		"a folder":   {"A folder is a valid source.", "things", folder, ""},
+		"a file":     {"A file is not a valid source.", "things", file, "is not a folder"},
+		"missing":    {"The error for a missing folder names the catalog.", "things", filepath.Join(folder, "none"), "the folder of catalog things"},
+		"a path":     {"A path is not a valid name.", "../things", folder, "cannot name a catalog"},
+		"no name":    {"An empty name is not valid.", "", folder, "cannot name a catalog"},
+		"upper case": {"A name with upper case letters is not valid, as in Kubernetes.", "Things", folder, "cannot name a catalog"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -38,11 +38,11 @@ func TestCatalogSource(t *testing.T) {
 	}
 }
 
-func TestCatalogNeedsACluster(t *testing.T) {
-	c, err := newCluster(newWorkshop(t.TempDir(), io.Discard), filepath.Join(t.TempDir(), "cluster"))
+func TestCatalogWithoutCluster(t *testing.T) {
+	c, err := newCluster(newBuilder(t.TempDir(), io.Discard), filepath.Join(t.TempDir(), "cluster"))
 	must(t, err)
 	if _, err := c.serveCatalog(t.Context(), "things", t.TempDir()); err == nil || !strings.Contains(err.Error(), "start one with devcluster up") {
-		t.Errorf("got %v", err)
+		t.Errorf("serving without a cluster returned %v", err)
 	}
 }
 
@@ -51,10 +51,10 @@ func TestOpmReason(t *testing.T) {
 	cases := map[string]struct {
 		reason, got, want string
 	}{
-		"a message": {"The message alone is what matters, with its lines.",
+		"a message": {"The reason is the message of the last log line, with its line breaks.",
 			before + `time="2026-01-02T03:04:05Z" level=fatal msg="invalid package \"foo\":\n└── no image" cache=/x`, "invalid package \"foo\":\n└── no image"},
-		"no message": {"A panic is no message.", before + "panic: oh no\n", "the end of its output:\n  " + before + "  panic: oh no"},
-		"silence":    {"There may be no words at all.", "", "the end of its output:\n  "},
+		"no message": {"The reason is the end of the output if the last line is not a log message.", before + "panic: oh no\n", "the end of its output:\n  " + before + "  panic: oh no"},
+		"silence":    {"The reason of an empty output is empty.", "", "the end of its output:\n  "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestServing(t *testing.T) {
 		return func(w http.ResponseWriter, r *http.Request) {
 			asked, err := io.ReadAll(r.Body)
 			if r.ProtoMajor != 2 || r.Method != http.MethodPost || r.URL.Path != "/grpc.health.v1.Health/Check" || len(asked) != 5 || err != nil {
-				t.Errorf("asked %s %s %s, %x (%v)", r.Proto, r.Method, r.URL, asked, err)
+				t.Errorf("the request is %s %s %s, %x (%v)", r.Proto, r.Method, r.URL, asked, err)
 			}
 			w.Header().Set("Trailer", "Grpc-Status")
 			_, _ = w.Write(message)
@@ -82,10 +82,10 @@ func TestServing(t *testing.T) {
 		answer http.HandlerFunc
 		fails  string
 	}{
-		"serving":     {"The one good answer.", answers("0", 0, 0, 0, 0, 2, 8, 1), ""},
-		"not serving": {"Two is NOT_SERVING.", answers("0", 0, 0, 0, 0, 2, 8, 2), "does not report that it is serving"},
-		"unknown":     {"An empty message is UNKNOWN.", answers("0", 0, 0, 0, 0, 0), "does not report that it is serving"},
-		"no service":  {"A server without a health service reports it in its trailer.", answers("12"), `grpc-status "12"`},
+		"serving":     {"A server that reports SERVING is ready.", answers("0", 0, 0, 0, 0, 2, 8, 1), ""},
+		"not serving": {"A server that reports NOT_SERVING is not ready.", answers("0", 0, 0, 0, 0, 2, 8, 2), "does not report that it is serving"},
+		"unknown":     {"A server with an empty response, which means UNKNOWN, is not ready.", answers("0", 0, 0, 0, 0, 0), "does not report that it is serving"},
+		"no service":  {"A server without a health service is not ready, with the status of its trailer.", answers("12"), `grpc-status "12"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,11 +101,11 @@ func TestServing(t *testing.T) {
 		})
 	}
 	if err := serving(t.Context(), address(1)); err == nil {
-		t.Error("it serves although nothing listens")
+		t.Error("serving returned no error for an address without a server")
 	}
 }
 
-func TestCatalogsAreTheirProcesses(t *testing.T) {
+func TestCatalogComponents(t *testing.T) {
 	c := &cluster{state: state{Processes: []process{{Name: "etcd"}, {Name: "opm-things"}, {Name: "opm-more"}}}}
 	var names []string
 	for _, comp := range c.catalogs() {
@@ -115,7 +115,7 @@ func TestCatalogsAreTheirProcesses(t *testing.T) {
 		t.Errorf("catalogs (-want +got):\n%s", diff)
 	}
 	if !isComponent(opm) {
-		t.Error("a stray opm would not be found")
+		t.Error("opm is not a component, so a stray opm would not be found")
 	}
 }
 
@@ -133,41 +133,41 @@ func TestCatalogLifeCycle(t *testing.T) {
 	more, err := c.serveCatalog(ctx, "more", source)
 	must(t, err)
 	if written, err := os.ReadFile(c.dir.catalog("things", "address")); err != nil || string(written) != at+"\n" || more == at {
-		t.Errorf("the address in its file is %q (%v), want %s; another catalog's is %s", written, err, at, more)
+		t.Errorf("the address file contains %q (%v), want %s; the address of another catalog is %s", written, err, at, more)
 	}
 
 	write(t, filepath.Join(source, "catalog.json"), `{"schema": "olm.bundle", "name": "foo"}`, 0o644)
 	if _, err := c.serveCatalog(ctx, "things", source); err == nil || !strings.Contains(err.Error(), "package name must be set") {
-		t.Errorf("a catalog that opm cannot read: got %v", err)
+		t.Errorf("serving an invalid catalog returned %v", err)
 	}
 	must(t, serving(ctx, at)) // the previous content
 
 	must(t, c.stopCatalog(ctx, "things"))
 	if err := serving(ctx, at); err == nil {
-		t.Error("a catalog that was stopped is still served")
+		t.Error("a stopped catalog is still served")
 	}
 	must(t, c.status(ctx)) // a catalog that was stopped on purpose is not unhealthy
 	publish(t, source, "foo.v1.0.0", "foo.v1.1.0")
 	neighbour, err := net.Listen("tcp", at)
 	must(t, err)
-	if _, err := c.serveCatalog(ctx, "things", source); err == nil || !strings.Contains(err.Error(), "somebody else") {
-		t.Errorf("served where a neighbour listens: got %v", err)
+	if _, err := c.serveCatalog(ctx, "things", source); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("serving on a port of another process returned %v", err)
 	}
 	must(t, neighbour.Close())
 	again, err := c.serveCatalog(ctx, "things", source)
 	must(t, err)
 	if again != at {
-		t.Errorf("served after a stop at %s, want %s", again, at)
+		t.Errorf("the address after a stop is %s, want %s", again, at)
 	}
 
 	server, _ := c.process("opm-things")
 	must(t, server.signal(syscall.SIGKILL))
 	if !server.gone(termGrace) {
-		t.Fatal("opm survived SIGKILL")
+		t.Fatal("opm still runs after SIGKILL")
 	}
 	if err := c.status(ctx); !errors.Is(err, errNotHealthy) {
-		t.Errorf("status with a dead catalog: got %v, want %v", err, errNotHealthy)
+		t.Errorf("status with a killed catalog returned %v, want %v", err, errNotHealthy)
 	}
 	must(t, c.down(ctx))
-	c.leftNothing(t)
+	c.checkNothingLeft(t)
 }

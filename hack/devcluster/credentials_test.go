@@ -22,9 +22,9 @@ func TestCredentials(t *testing.T) {
 		hosts   []string
 		inNode  string // the URL of the API server for the programs of the real node
 	}{
-		"no real node": {reason: "Everything is on loopback.", hosts: append(hosts, firstServiceIP)},
+		"no real node": {reason: "The certificate of a cluster without a real node is valid for loopback and the Service.", hosts: append(hosts, firstServiceIP)},
 		"a real node": {
-			reason:  "Pods use the Service, the node the gateway, and the API server the kubelet.",
+			reason:  "The certificate of a cluster with a real node is valid for the Service, the gateway and the kubelet.",
 			network: node.Network{N: 117},
 			hosts:   append(hosts, "10.117.128.1", "10.117.0.1", "10.117.0.2"),
 			inNode:  "https://10.117.0.1:6443",
@@ -44,7 +44,7 @@ func TestCredentials(t *testing.T) {
 			serving := parse(t, certPath(dir, "serving"))
 			for _, host := range tc.hosts {
 				if _, err := serving.Verify(x509.VerifyOptions{Roots: roots, DNSName: host}); err != nil {
-					t.Errorf("%s called as %s: %v", tc.reason, host, err)
+					t.Errorf("%s Verifying it for host %s: %v", tc.reason, host, err)
 				}
 			}
 			for _, u := range users {
@@ -60,7 +60,7 @@ func TestCredentials(t *testing.T) {
 			must(t, filepath.WalkDir(string(dir), func(path string, entry fs.DirEntry, err error) error {
 				must(t, err)
 				if info, err := entry.Info(); err == nil && !entry.IsDir() && info.Mode().Perm() != 0o600 {
-					t.Errorf("%s has mode %o, want 600: it may hold a key", path, info.Mode().Perm())
+					t.Errorf("%s has mode %o, want 600, since it may contain a key", path, info.Mode().Perm())
 				}
 				return nil
 			}))

@@ -11,16 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFolderIsOursOrLeftAlone(t *testing.T) {
+func TestFolderOwnership(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		lay    func(t *testing.T, dir string)
 		ours   bool
 	}{
-		"empty":      {"Nothing is lost in an empty folder.", func(*testing.T, string) {}, true},
-		"marked":     {"We made it.", func(t *testing.T, dir string) { must(t, folder(dir).claim()); write(t, dir+"/etcd/x", "", 0o600) }, true},
-		"somebody's": {"It holds what we did not write.", func(t *testing.T, dir string) { write(t, dir+"/thesis.tex", "", 0o600) }, false},
-		"a state only": {"Our marker is what counts, not names that look like ours.", func(t *testing.T, dir string) { write(t, dir+"/state.json", "{}", 0o600) },
+		"empty":   {"An empty folder can be claimed.", func(*testing.T, string) {}, true},
+		"marked":  {"A folder with the marker can be claimed again.", func(t *testing.T, dir string) { must(t, folder(dir).claim()); write(t, dir+"/etcd/x", "", 0o600) }, true},
+		"foreign": {"A folder with foreign files cannot be claimed.", func(t *testing.T, dir string) { write(t, dir+"/thesis.tex", "", 0o600) }, false},
+		"a state only": {"A folder with a state file but no marker cannot be claimed.", func(t *testing.T, dir string) { write(t, dir+"/state.json", "{}", 0o600) },
 			false},
 	}
 	for name, tc := range cases {
@@ -32,13 +32,13 @@ func TestFolderIsOursOrLeftAlone(t *testing.T) {
 			_, err := os.Stat(string(dir))
 			gone := errors.Is(err, os.ErrNotExist)
 			if diff := cmp.Diff([]bool{tc.ours, tc.ours, tc.ours}, []bool{claimed, removed, gone}); diff != "" {
-				t.Errorf("%s claimed, removed, gone (-want +got):\n%s", tc.reason, diff)
+				t.Errorf("%s Claimed, removed, not found (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func TestStateSurvives(t *testing.T) {
+func TestStateRoundTrip(t *testing.T) {
 	dir := folder(t.TempDir())
 	want := state{Tier: "none", Ports: map[string]int{"etcd": 1}, Ready: true,
 		Processes: []process{{Name: "etcd", Pid: 2, StartTime: 3, Executable: "/bin/etcd", Since: time.Unix(4, 0).UTC()}}}
@@ -50,14 +50,14 @@ func TestStateSurvives(t *testing.T) {
 	}
 }
 
-func TestLockIsHeldByOneAtATime(t *testing.T) {
+func TestExclusiveLock(t *testing.T) {
 	dir := folder(filepath.Join(t.TempDir(), "cluster"))
-	unlock, err := dir.lock(t.Context(), true, func() { t.Error("waited although the lock was free") })
+	unlock, err := dir.lock(t.Context(), true, func() { t.Error("lock waited although the lock was free") })
 	must(t, err)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := dir.lock(ctx, true, cancel); !errors.Is(err, context.Canceled) {
-		t.Errorf("a lock that another holds: got %v, want to wait until interrupted", err)
+		t.Errorf("locking a locked folder returned %v, want to wait until interrupted", err)
 	}
 
 	// The holder removes the folder while another caller waits, which must then lock a new folder.
@@ -70,8 +70,8 @@ func TestLockIsHeldByOneAtATime(t *testing.T) {
 	}
 }
 
-func TestLockOfNothing(t *testing.T) {
+func TestLockWithoutFolder(t *testing.T) {
 	if _, err := folder(filepath.Join(t.TempDir(), "none")).lock(t.Context(), false, nil); !errors.Is(err, errNoFolder) {
-		t.Errorf("got %v, want %v", err, errNoFolder)
+		t.Errorf("locking a missing folder returned %v, want %v", err, errNoFolder)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-func TestOLMObjectsAreOLMsOwn(t *testing.T) {
+func TestOLMObjects(t *testing.T) {
 	kinds := map[string]bool{}
 	for _, file := range crds.AssetNames() {
 		if filepath.Ext(file) == ".yaml" {
@@ -29,7 +29,7 @@ func TestOLMObjectsAreOLMsOwn(t *testing.T) {
 		}
 	}
 	if len(kinds) != 8 {
-		t.Errorf("OLM has 8 kinds, but these are its CRDs: %v", kinds)
+		t.Errorf("the CustomResourceDefinitions are %v, want 8", kinds)
 	}
 	var got []string
 	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(olmObjects), 4096); ; {
@@ -41,7 +41,7 @@ func TestOLMObjectsAreOLMsOwn(t *testing.T) {
 		}
 		got = append(got, strings.Trim(object.GetKind()+" "+object.GetNamespace()+"/"+object.GetName(), "/"))
 		if on, _, _ := unstructured.NestedBool(object.Object, "spec", "features", "disableCopiedCSVs"); on != (object.GetKind() == "OLMConfig") {
-			t.Errorf("%s: disableCopiedCSVs is %v", object.GetKind(), on)
+			t.Errorf("disableCopiedCSVs of %s is %v", object.GetKind(), on)
 		}
 	}
 	want := []string{
@@ -51,46 +51,46 @@ func TestOLMObjectsAreOLMsOwn(t *testing.T) {
 		"OLMConfig /cluster", "OperatorGroup operators/global-operators", "OperatorGroup olm/olm-operators",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what is installed beside the CRDs, in this order (-want +got):\n%s", diff)
+		t.Errorf("objects besides the CustomResourceDefinitions, in order (-want +got):\n%s", diff)
 	}
 }
 
-func TestSigns(t *testing.T) {
+func TestStatusChecks(t *testing.T) {
 	is := func(kind, status string) map[string]any {
 		return map[string]any{"conditions": []any{map[string]any{"type": "Other", "status": "True"}, map[string]any{"type": kind, "status": status}}}
 	}
 	cases := map[string]struct {
 		reason string
-		sign   sign
+		check  statusCheck
 		status map[string]any
 		want   bool
 	}{
-		"field":            {"It was written.", field("lastUpdated"), map[string]any{"lastUpdated": "now"}, true},
-		"no field":         {"Something else was written.", field("lastUpdated"), map[string]any{"namespaces": []any{}}, false},
-		"no status":        {"Nothing was written.", field("lastUpdated"), nil, false},
-		"condition":        {"It is so.", condition("Established"), is("Established", "True"), true},
-		"false condition":  {"It is not so.", condition("Established"), is("Established", "False"), false},
-		"no such":          {"Another condition is another matter.", condition("Established"), is("NamesAccepted", "True"), false},
-		"no conditions":    {"No condition was set.", condition("Established"), nil, false},
-		"broken condition": {"What cannot be read does not count.", condition("Established"), map[string]any{"conditions": []any{"Established"}}, false},
+		"field":            {"A field that is set passes.", field("lastUpdated"), map[string]any{"lastUpdated": "now"}, true},
+		"no field":         {"A status without the field does not pass.", field("lastUpdated"), map[string]any{"namespaces": []any{}}, false},
+		"no status":        {"A missing status does not pass.", field("lastUpdated"), nil, false},
+		"condition":        {"A condition that is True passes.", condition("Established"), is("Established", "True"), true},
+		"false condition":  {"A condition that is False does not pass.", condition("Established"), is("Established", "False"), false},
+		"no such":          {"Another condition that is True does not pass.", condition("Established"), is("NamesAccepted", "True"), false},
+		"no conditions":    {"A status without conditions does not pass.", condition("Established"), nil, false},
+		"broken condition": {"A malformed condition does not pass.", condition("Established"), map[string]any{"conditions": []any{"Established"}}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.sign.seen(tc.status); got != tc.want {
-				t.Errorf("%s %s seen is %v, want %v", tc.reason, tc.sign.text, got, tc.want)
+			if got := tc.check.done(tc.status); got != tc.want {
+				t.Errorf("%s The check of %s is %v, want %v", tc.reason, tc.check.text, got, tc.want)
 			}
 		})
 	}
 }
 
-// TestOnlyOurPortsAreTriedAgain verifies that a start is not retried because of OLM's fixed port.
-func TestOnlyOurPortsAreTriedAgain(t *testing.T) {
+// TestRetryOnLostPort verifies that a start is not retried because of OLM's fixed port.
+func TestRetryOnLostPort(t *testing.T) {
 	c := &cluster{dir: folder(t.TempDir())}
 	for _, comp := range []component{etcd, olm} {
 		write(t, c.dir.log(comp.name), "listen tcp :8080: bind: address already in use\n", 0o600)
-		err := c.buried(death{comp: comp, err: errors.New("exit status 1")}, 0)
+		err := c.exitError(componentExit{comp: comp, err: errors.New("exit status 1")}, 0)
 		if lost := errors.Is(err, errLostPort); lost != (len(comp.ports) > 0) {
-			t.Errorf("%s: lost port is %v", comp.name, lost)
+			t.Errorf("errLostPort for %s is %v, want %v", comp.name, lost, len(comp.ports) > 0)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestOLM(t *testing.T) {
 	out := &transcript{}
 	c := realCluster(t, out)
 	ctx := t.Context()
-	must(t, c.shop.build(ctx, append(tiers[withOLM].names(), opm), false)) // not part of the time that up takes
+	must(t, c.builder.build(ctx, append(tiers[withOLM].names(), opm), false)) // not part of the time that up takes
 	taken := time.Now()
 	lap := func(what string) {
 		t.Logf("%-40s %6.1f s", what, time.Since(taken).Seconds())
@@ -129,18 +129,18 @@ func TestOLM(t *testing.T) {
 	again, err := c.serveCatalog(ctx, "things", source)
 	must(t, err)
 	if again != at {
-		t.Errorf("the catalog moved from %s to %s", at, again)
+		t.Errorf("the address of the catalog changed from %s to %s", at, again)
 	}
 	lap("catalog served anew")
 	c.awaitPhase(t, "foo.v1.1.0", "Succeeded")
-	lap("served anew until foo.v1.1.0 Succeeded")
+	lap("served again until foo.v1.1.0 Succeeded")
 	for _, name := range []string{olm.name, olmCatalog.name, "opm-things"} {
 		p, _ := c.process(name)
 		t.Logf("%-40s %6d MB resident", name, residentMB(t, p))
 	}
 
 	must(t, c.down(ctx))
-	c.leftNothing(t)
+	c.checkNothingLeft(t)
 }
 
 const subscribed = `
@@ -183,7 +183,7 @@ func (c *cluster) awaitPhase(t *testing.T, name, want string) {
 			phase, _, _ = unstructured.NestedString(csv.Object, "status", "phase")
 		}
 		if pause(ctx, 50*time.Millisecond) != nil {
-			t.Fatalf("%s is %q (%v), want %s", name, phase, err, want)
+			t.Fatalf("the phase of %s is %q (%v), want %s", name, phase, err, want)
 		}
 	}
 }

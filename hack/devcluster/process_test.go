@@ -20,17 +20,17 @@ func TestParseStat(t *testing.T) {
 		start        uint64
 		fails        bool
 	}{
-		"plain":             {"", "42 (etcd) S " + rest, 'S', 987654, false},
-		"brackets in names": {"A program may call itself anything.", "42 (a) Z 9 (b) R " + rest, 'R', 987654, false},
-		"ended":             {"A zombie has a start time too.", "42 (etcd) Z " + rest, 'Z', 987654, false},
-		"cut short":         {"What cannot be read is no identity.", "42 (etcd) S 1 1", 0, 0, true},
-		"empty":             {"What cannot be read is no identity.", "", 0, 0, true},
+		"plain":             {"The state and the start time are parsed.", "42 (etcd) S " + rest, 'S', 987654, false},
+		"brackets in names": {"The name of a program may contain brackets.", "42 (a) Z 9 (b) R " + rest, 'R', 987654, false},
+		"ended":             {"The start time of a zombie is parsed.", "42 (etcd) Z " + rest, 'Z', 987654, false},
+		"cut short":         {"A truncated line is an error.", "42 (etcd) S 1 1", 0, 0, true},
+		"empty":             {"An empty line is an error.", "", 0, 0, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			state, start, err := parseStat([]byte(tc.stat))
 			if (err != nil) != tc.fails || err == nil && (state != tc.state || start != tc.start) {
-				t.Errorf("%s: got %c %d %v, want %c %d", tc.reason, state, start, err, tc.state, tc.start)
+				t.Errorf("%s parseStat returned %c %d %v, want %c %d", tc.reason, state, start, err, tc.state, tc.start)
 			}
 		})
 	}
@@ -65,62 +65,62 @@ func environ(t *testing.T, p process) []byte {
 	return out
 }
 
-func TestOnlyTheSameProcessIsSignalled(t *testing.T) {
+func TestSignalChecksIdentity(t *testing.T) {
 	p := sleeper(t, t.TempDir())
 	cases := map[string]struct {
 		reason string
 		change func(*process)
 	}{
-		"another start time": {"The number went to a later process.", func(p *process) { p.StartTime++ }},
-		"another executable": {"The number is some other program's.", func(p *process) { p.Executable = "/usr/bin/editor" }},
-		"another number":     {"There is no such process, or it is not ours.", func(p *process) { p.Pid = 1 }},
+		"another start time": {"A process with the same PID and another start time is not signalled.", func(p *process) { p.StartTime++ }},
+		"another executable": {"A process with the same PID and another executable is not signalled.", func(p *process) { p.Executable = "/usr/bin/editor" }},
+		"another number":     {"A process with another PID is not signalled.", func(p *process) { p.Pid = 1 }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			other := p
 			tc.change(&other)
 			if err := other.signal(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
-				t.Errorf("%s: signal returned %v, want %v", tc.reason, err, os.ErrProcessDone)
+				t.Errorf("%s Signal returned %v, want %v", tc.reason, err, os.ErrProcessDone)
 			}
 		})
 	}
 	if !p.alive() {
-		t.Fatal("the process was signalled under a false identity")
+		t.Fatal("the process was signalled although its identity differs")
 	}
 	must(t, p.stop())
 	if p.alive() {
-		t.Error("stopped, but still alive")
+		t.Error("the process is alive after it was stopped")
 	}
 	must(t, p.stop()) // again, which does nothing
 }
 
-func TestRebuiltBinaryIsStillTheSameProcess(t *testing.T) {
+func TestIdentityAfterBinaryReplaced(t *testing.T) {
 	p := sleeper(t, t.TempDir())
 	must(t, os.Remove(p.Executable))
 	if !p.alive() {
-		t.Error("a process whose binary was replaced is not recognised")
+		t.Error("a process whose binary was replaced is not recognized")
 	}
 }
 
-func TestStray(t *testing.T) {
+func TestStrayProcesses(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	p := sleeper(t, dir)
 	found := stray(dir)
 	if len(found) != 1 || !found[0].same(p) {
-		t.Errorf("the stray of %s: got %v, want %v", dir, found, p)
+		t.Errorf("stray processes of %s are %v, want %v", dir, found, p)
 	}
 	if found := stray(elsewhere); len(found) != 0 {
-		t.Errorf("strays of a folder that has none: %v", found)
+		t.Errorf("stray processes of another folder are %v, want none", found)
 	}
 }
 
-func TestComponentsGetASessionAndNoEnvironmentOfOurs(t *testing.T) {
+func TestComponentSessionAndEnvironment(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://proxy.example.com")
 	p := sleeper(t, t.TempDir())
 	if got := environ(t, p); bytes.Contains(got, []byte("HTTPS_PROXY")) {
-		t.Errorf("the environment is %q", got)
+		t.Errorf("the environment of the component is %q", got)
 	}
 	if group, err := syscall.Getpgid(p.Pid); err != nil || group != p.Pid {
-		t.Errorf("its process group is %d (%v), want its own, %d", group, err, p.Pid)
+		t.Errorf("the process group of the component is %d (%v), want %d", group, err, p.Pid)
 	}
 }

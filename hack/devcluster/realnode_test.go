@@ -33,10 +33,10 @@ func realNodeCluster(t *testing.T) (*cluster, *transcript) {
 	}
 	out := &transcript{}
 	c := realCluster(t, out)
-	if built, err := c.shop.built(t.Context(), recipesFor(forNodes)); err != nil {
+	if built, err := c.builder.built(t.Context(), recipesFor(forNodes)); err != nil {
 		t.Fatal(err)
 	} else if !built {
-		t.Skip("skipped: what real nodes need is not built; make nodes builds it")
+		t.Skip("skipped: the binaries for real nodes are missing: make nodes builds them")
 	}
 	return c, out
 }
@@ -45,7 +45,7 @@ func realNodeCluster(t *testing.T) (*cluster, *transcript) {
 func TestRealNodes(t *testing.T) {
 	c, out := realNodeCluster(t)
 	ctx := t.Context()
-	before := machine(t)
+	before := machineState(t)
 
 	must(t, c.up(ctx, "real", 0))
 	must(t, c.status(ctx))
@@ -58,16 +58,16 @@ func TestRealNodes(t *testing.T) {
 	const account = "system:serviceaccount:default:default"
 	whoami := corev1.Container{Image: kubectl, Args: []string{"auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"}}
 	if log := c.run(t, "by-address", whoami); log != account {
-		t.Errorf("a pod at the Service's address is %q to the API server, want %q", log, account)
+		t.Errorf("the API server identifies a pod that uses the address of the Service as %q, want %q", log, account)
 	}
 	whoami.Env = []corev1.EnvVar{{Name: "KUBERNETES_SERVICE_HOST", Value: "kubernetes.default.svc"}}
 	if log := c.run(t, "by-name", whoami); log != account {
-		t.Errorf("a pod at the Service's name is %q to the API server, want %q", log, account)
+		t.Errorf("the API server identifies a pod that uses the name of the Service as %q, want %q", log, account)
 	}
 
 	running := c.startPod(t, "running", corev1.Container{Image: kubectl, Args: []string{"proxy"}})
 	c.waitForPod(t, running.Name, ready)
-	got, err := exec.CommandContext(ctx, filepath.Join(c.shop.bin, "kubectl"), "--kubeconfig="+c.dir.path("kubeconfig"),
+	got, err := exec.CommandContext(ctx, filepath.Join(c.builder.bin, "kubectl"), "--kubeconfig="+c.dir.path("kubeconfig"),
 		"exec", running.Name, "--", "/kubectl", "version", "--client").CombinedOutput()
 	if err != nil || !strings.Contains(string(got), "Client Version: v1.") {
 		t.Errorf("exec: %v, %s", err, got)
@@ -76,9 +76,9 @@ func TestRealNodes(t *testing.T) {
 
 	spaces := c.namespaces(t)
 	must(t, c.down(ctx))
-	c.leftNothing(t)
-	endedNamespaces(t, spaces)
-	sameMachine(t, before)
+	c.checkNothingLeft(t)
+	awaitNamespacesEnded(t, spaces)
+	checkSameMachine(t, before)
 }
 
 // TestRealNodesSideBySide runs two clusters with a pod each.
@@ -89,12 +89,12 @@ func TestRealNodesSideBySide(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(hidden)) })
 	second.dir = folder(filepath.Join(hidden, "cluster"))
-	before := machine(t)
+	before := machineState(t)
 	for _, c := range []*cluster{first, second} {
 		must(t, c.up(t.Context(), "real", 0))
 	}
 	if first.network() == second.network() {
-		t.Errorf("both have %s", first.network().All())
+		t.Errorf("both clusters have network %s", first.network().All())
 	}
 	for _, c := range []*cluster{first, second} {
 		c.run(t, "pod", corev1.Container{Image: pushKubectl(t, c), Args: []string{"version"}})
@@ -103,7 +103,7 @@ func TestRealNodesSideBySide(t *testing.T) {
 	must(t, first.status(t.Context()))
 	first.run(t, "still-works", corev1.Container{Image: pushKubectl(t, first), Args: []string{"version"}})
 	must(t, first.down(t.Context()))
-	sameMachine(t, before)
+	checkSameMachine(t, before)
 }
 
 // TestRealNodesAfterKill kills every process of a cluster at once.
@@ -112,13 +112,13 @@ func TestRealNodesAfterKill(t *testing.T) {
 		reason string
 		again  bool
 	}{
-		"up and down": {"The next up starts afresh.", true},
-		"down":        {"The next down removes what is left.", false},
+		"up and down": {"The next up replaces a killed cluster.", true},
+		"down":        {"The next down removes the remains of a killed cluster.", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c, _ := realNodeCluster(t)
-			before := machine(t)
+			before := machineState(t)
 			must(t, c.up(t.Context(), "real", 0))
 			c.startPod(t, "pod", corev1.Container{Image: pauseImage(c.registry())})
 			c.waitForPod(t, "pod", ready)
@@ -131,9 +131,9 @@ func TestRealNodesAfterKill(t *testing.T) {
 				must(t, c.status(t.Context()))
 			}
 			must(t, c.down(t.Context()))
-			c.leftNothing(t)
-			endedNamespaces(t, spaces)
-			sameMachine(t, before)
+			c.checkNothingLeft(t)
+			awaitNamespacesEnded(t, spaces)
+			checkSameMachine(t, before)
 		})
 	}
 }
@@ -142,15 +142,15 @@ func TestRealNodesAfterKill(t *testing.T) {
 func TestRealNodesInterrupted(t *testing.T) {
 	c, out := realNodeCluster(t)
 	ctx, interrupt := context.WithCancel(t.Context())
-	before := machine(t)
+	before := machineState(t)
 	out.mu.Lock()
 	out.await, out.heard = "containerd ready", interrupt
 	out.mu.Unlock()
 	if err := c.up(ctx, "real", 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("interrupted: got %v", err)
+		t.Errorf("interrupted up returned %v", err)
 	}
-	c.leftNothing(t)
-	sameMachine(t, before)
+	c.checkNothingLeft(t)
+	checkSameMachine(t, before)
 }
 
 func ignoreDone(err error) error {
@@ -163,7 +163,7 @@ func ignoreDone(err error) error {
 // pushKubectl pushes an image with kubectl to the registry of a cluster, by its address on this machine.
 func pushKubectl(t *testing.T, c *cluster) string {
 	t.Helper()
-	image, err := imageOf(c.shop.bin, "/", "kubectl")
+	image, err := imageOf(c.builder.bin, "/", "kubectl")
 	must(t, err)
 	reference := c.registry() + "/kubectl:test"
 	must(t, push(t.Context(), reference, image))
@@ -285,18 +285,18 @@ func (c *cluster) namespaces(t *testing.T) []string {
 	ours := of("self")
 	found = slices.DeleteFunc(slices.Compact(sorted(found)), func(space string) bool { return slices.Contains(ours, space) })
 	if len(found) < 5 {
-		t.Errorf("the node has too few namespaces of its own: %v", found)
+		t.Errorf("the node has only these namespaces of its own: %v", found)
 	}
 	return found
 }
 
-// endedNamespaces waits until no process is in one of the namespaces.
-func endedNamespaces(t *testing.T, spaces []string) {
+// awaitNamespacesEnded waits until no process is in one of the namespaces.
+func awaitNamespacesEnded(t *testing.T, spaces []string) {
 	t.Helper()
 	must(t, eventually(t.Context(), func() error {
 		for _, path := range glob("/proc/[0-9]*/ns/*") {
 			if space, err := os.Readlink(path); err == nil && slices.Contains(spaces, space) {
-				return fmt.Errorf("%s is %s, which is the node's", path, space)
+				return fmt.Errorf("%s is still in the node's namespace %s", path, space)
 			}
 		}
 		return nil
@@ -306,10 +306,10 @@ func endedNamespaces(t *testing.T, spaces []string) {
 // nodeName matches the names of interfaces and cgroups of real nodes.
 var nodeName = regexp.MustCompile(`\b(d[cn]|devcluster-)[0-9a-f]{10}\b`)
 
-// machine returns the state of this machine that a real node could change: lists of mounts, network interfaces, firewall
+// machineState returns the state of this machine that a real node could change: lists of mounts, network interfaces, firewall
 // rules, routes, cgroups and settings. It omits entries with the name of a real node, since other clusters may start and
-// end meanwhile; leftNothing looks for those of one cluster.
-func machine(t *testing.T) map[string][]string {
+// end meanwhile; checkNothingLeft looks for those of one cluster.
+func machineState(t *testing.T) map[string][]string {
 	t.Helper()
 	now := map[string][]string{
 		"nft":      output(t, "nft", "list", "ruleset"),
@@ -403,14 +403,14 @@ func settings(t *testing.T) []string {
 	return found
 }
 
-// sameMachine compares the machine with how it was. The kernel removes namespaces a moment after their last process.
-func sameMachine(t *testing.T, before map[string][]string) {
+// checkSameMachine compares the machine with how it was. The kernel removes namespaces a moment after their last process.
+func checkSameMachine(t *testing.T, before map[string][]string) {
 	t.Helper()
 	var diff string
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); _ = pause(t.Context(), 50*time.Millisecond) {
-		if diff = cmp.Diff(before, machine(t)); diff == "" {
+		if diff = cmp.Diff(before, machineState(t)); diff == "" {
 			return
 		}
 	}
-	t.Errorf("the machine is not as it was (-before +after):\n%s", diff)
+	t.Errorf("the state of the machine has changed (-before +after):\n%s", diff)
 }

@@ -45,7 +45,7 @@ func realCluster(t *testing.T, out *transcript) *cluster {
 	if testing.Short() {
 		t.Skip("starts a real control plane")
 	}
-	c, err := newCluster(newWorkshop(repository(t), out), filepath.Join(t.TempDir(), "cluster"))
+	c, err := newCluster(newBuilder(repository(t), out), filepath.Join(t.TempDir(), "cluster"))
 	must(t, err)
 	t.Cleanup(func() {
 		if err := c.down(context.Background()); err != nil {
@@ -58,20 +58,20 @@ func realCluster(t *testing.T, out *transcript) *cluster {
 	return c
 }
 
-func (c *cluster) leftNothing(t *testing.T) {
+func (c *cluster) checkNothingLeft(t *testing.T) {
 	t.Helper()
 	if found := stray(string(c.dir)); len(found) != 0 {
-		t.Errorf("left running: %v", found)
+		t.Errorf("processes still run: %v", found)
 	}
 	if _, err := os.Stat(string(c.dir)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder is left: %v", err)
+		t.Errorf("the folder still exists: %v", err)
 	}
 	if c.leftOfNode() {
-		t.Error("the node's cgroups or its interface are left")
+		t.Error("cgroups or the network interface of the node still exist")
 	}
 }
 
-func TestUpBreakHealDown(t *testing.T) {
+func TestUpRepairsCluster(t *testing.T) {
 	out := &transcript{}
 	c := realCluster(t, out)
 	ctx := t.Context()
@@ -81,31 +81,31 @@ func TestUpBreakHealDown(t *testing.T) {
 	before, _ := c.process(apiServer.name)
 	must(t, c.up(ctx, "none", 0))
 	if now, _ := c.process(apiServer.name); !before.same(now) {
-		t.Error("a healthy cluster was started anew")
+		t.Error("a healthy cluster was restarted")
 	}
 	if err := c.up(ctx, "fake", 0); err == nil || !strings.Contains(err.Error(), "take it down first") {
-		t.Errorf("up with another tier: got %v", err)
+		t.Errorf("up with another tier returned %v", err)
 	}
 
 	must(t, before.signal(syscall.SIGKILL))
 	if !before.gone(termGrace) {
-		t.Fatal("the API server survived SIGKILL")
+		t.Fatal("the API server still runs after SIGKILL")
 	}
 	if err := c.status(ctx); !errors.Is(err, errNotHealthy) {
-		t.Errorf("status without an API server: got %v, want %v", err, errNotHealthy)
+		t.Errorf("status without an API server returned %v, want %v", err, errNotHealthy)
 	}
 
 	must(t, c.up(ctx, "none", 0))
 	must(t, c.status(ctx))
 	must(t, c.down(ctx))
-	c.leftNothing(t)
+	c.checkNothingLeft(t)
 	if err := c.status(ctx); !errors.Is(err, errNotHealthy) {
-		t.Errorf("status of nothing: got %v, want %v", err, errNotHealthy)
+		t.Errorf("status without a cluster returned %v, want %v", err, errNotHealthy)
 	}
 	must(t, c.down(ctx))
 }
 
-func TestUpTriesOtherPortsWhenOneIsTaken(t *testing.T) {
+func TestUpWithTakenPort(t *testing.T) {
 	out := &transcript{}
 	c := realCluster(t, out)
 	neighbour, err := net.Listen("tcp4", loopback+":0")
@@ -119,52 +119,52 @@ func TestUpTriesOtherPortsWhenOneIsTaken(t *testing.T) {
 	}
 	must(t, c.up(t.Context(), "none", 0))
 	if !strings.Contains(out.String(), "trying others") {
-		t.Error("the taken port went unnoticed")
+		t.Error("up did not report that a port was taken")
 	}
 }
 
-func TestInterruptedUpLeavesNothing(t *testing.T) {
+func TestInterruptedUp(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	c := realCluster(t, &transcript{await: "etcd ready", heard: interrupt})
 	if err := c.up(ctx, "none", 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("interrupted: got %v", err)
+		t.Errorf("interrupted up returned %v", err)
 	}
-	c.leftNothing(t)
+	c.checkNothingLeft(t)
 }
 
-func TestComponentThatDiesIsNamed(t *testing.T) {
+func TestFailedComponentReported(t *testing.T) {
 	out := &transcript{}
 	c := realCluster(t, out)
-	must(t, c.shop.build(t.Context(), []string{"etcd"}, false))
-	etcd := filepath.Join(c.shop.bin, "etcd")
-	c.shop.bin, c.shop.readyMade = t.TempDir(), true
-	must(t, os.Symlink(etcd, filepath.Join(c.shop.bin, "etcd")))
-	write(t, filepath.Join(c.shop.bin, "kube-apiserver"), "#!/bin/sh\necho my last words\nexit 7\n", 0o755)
+	must(t, c.builder.build(t.Context(), []string{"etcd"}, false))
+	etcd := filepath.Join(c.builder.bin, "etcd")
+	c.builder.bin, c.builder.readyMade = t.TempDir(), true
+	must(t, os.Symlink(etcd, filepath.Join(c.builder.bin, "etcd")))
+	write(t, filepath.Join(c.builder.bin, "kube-apiserver"), "#!/bin/sh\necho my last words\nexit 7\n", 0o755)
 
 	err := c.up(t.Context(), "none", 0)
 	if err == nil {
-		t.Fatal("up came to its end with a broken API server")
+		t.Fatal("up succeeded with a broken API server")
 	}
 	for _, want := range []string{"kube-apiserver", "exit status 7", "my last words", c.dir.log("kube-apiserver")} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error lacks %q: %v", want, err)
+			t.Errorf("the error does not contain %q: %v", want, err)
 		}
 	}
 	if found := stray(string(c.dir)); len(found) != 0 {
-		t.Errorf("left running: %v", found)
+		t.Errorf("processes still run: %v", found)
 	}
 	if err := c.status(t.Context()); !errors.Is(err, errNotHealthy) {
-		t.Errorf("status after a failed start: got %v, want %v", err, errNotHealthy)
+		t.Errorf("status after a failed start returned %v, want %v", err, errNotHealthy)
 	}
 }
 
-func TestDownStopsAClusterWhoseFolderIsGone(t *testing.T) {
+func TestDownWithoutFolder(t *testing.T) {
 	out := &transcript{}
 	c := realCluster(t, out)
 	must(t, c.up(t.Context(), "none", 0))
 	must(t, os.RemoveAll(string(c.dir)))
-	again, err := newCluster(c.shop, string(c.dir))
+	again, err := newCluster(c.builder, string(c.dir))
 	must(t, err)
 	must(t, again.down(t.Context()))
-	c.leftNothing(t)
+	c.checkNothingLeft(t)
 }

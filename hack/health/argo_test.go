@@ -19,7 +19,7 @@ var argocd = filepath.Join("..", "..", "config", "argocd")
 func TestArgoLayout(t *testing.T) {
 	scripts, err := filepath.Glob(filepath.Join(argocd, "*", "*", "health.lua"))
 	if err != nil || len(scripts) == 0 {
-		t.Fatalf("there are no scripts in %s: %v", argocd, err)
+		t.Fatalf("no scripts found in %s: %v", argocd, err)
 	}
 	for _, path := range scripts {
 		dir := filepath.Dir(path)
@@ -55,7 +55,7 @@ func TestArgoLayout(t *testing.T) {
 		}
 		for _, input := range inputs {
 			if !tested[input] {
-				t.Errorf("no test has %s", input)
+				t.Errorf("no test uses %s", input)
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func TestArgoTestdata(t *testing.T) {
 		for file, of := range tc.files {
 			t.Run(tc.kind+"/"+file, func(t *testing.T) {
 				if statuses[of] == nil {
-					t.Fatalf("there is no case %s", of)
+					t.Fatalf("the golden file has no case %s", of)
 				}
 				want := &unstructured.Unstructured{Object: map[string]any{"status": statuses[of]}}
 				want.SetAPIVersion(tc.version)
@@ -115,7 +115,7 @@ func TestArgoTestdata(t *testing.T) {
 				got := map[string]any{}
 				read(t, path, &got)
 				if diff := cmp.Diff(want.Object, got); diff != "" {
-					t.Errorf("UPDATE_GOLDEN=1 writes it (-want +got)\n%s", diff)
+					t.Errorf("the test data is out of date: UPDATE_GOLDEN=1 updates it (-want +got)\n%s", diff)
 				}
 			})
 		}

@@ -34,11 +34,11 @@ func rows(t *testing.T, kind string) []row {
 	t.Helper()
 	folder := os.Getenv("HEALTH_ROWS")
 	if folder == "" {
-		t.Skip("HEALTH_ROWS names no folder with the cases of the status tables: `make test` does")
+		t.Skip("HEALTH_ROWS is not set: `make test` sets it to the folder with the cases of the status tables")
 	}
 	files, err := filepath.Glob(filepath.Join(folder, kind+"_*.json"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("there is no case of a %s in %s: %v", kind, folder, err)
+		t.Fatalf("no case of a %s found in %s: %v", kind, folder, err)
 	}
 	var out []row
 	for _, file := range files {
@@ -64,7 +64,7 @@ func TestArgo(t *testing.T) {
 		t.Run(r.Name, func(t *testing.T) {
 			script, _, err := vm.GetHealthScript(r.Object)
 			if err != nil || script == "" {
-				t.Fatalf("Argo CD has no script for it: %v", err)
+				t.Fatalf("Argo CD has no script for the kind: %v", err)
 			}
 			got, err := vm.ExecuteHealthLua(r.Object, script)
 			if err != nil {
@@ -85,10 +85,10 @@ func TestArgoScripts(t *testing.T) {
 	for _, kind := range []string{"Subscription", "PlatformOperator"} {
 		for _, r := range rows(t, kind) {
 			t.Run(r.Name, func(t *testing.T) {
-				got := rated(t, r.Object)
+				got := argoHealth(t, r.Object)
 				check(t, r, string(got.Status), got.Message, []string{want[r.Health]})
 				if r.Health != "Well" && r.Health != "Beside" && got.Message == "" {
-					t.Error("it does not report why")
+					t.Error("the health has no message")
 				}
 			})
 		}
@@ -136,7 +136,7 @@ func TestArgoPhases(t *testing.T) {
 		for name, status := range statusesOf(t, tc.folder) {
 			t.Run(tc.kind+"/"+name, func(t *testing.T) {
 				o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": tc.version, "kind": tc.kind, "status": status}}
-				got := rated(t, o)
+				got := argoHealth(t, o)
 				check(t, row{Health: "it", Object: o}, string(got.Status), got.Message, []string{tc.want(status)})
 			})
 		}
@@ -186,7 +186,7 @@ func TestProbe(t *testing.T) {
 	flux := map[string]string{"Healthy": "Current", "Degraded": "Failed", "Progressing": "InProgress"}
 	for name, o := range goldens(t) {
 		t.Run(name, func(t *testing.T) {
-			argo := rated(t, o)
+			argo := argoHealth(t, o)
 			got, err := evaluator.Evaluate(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
@@ -236,8 +236,8 @@ func condition(status map[string]any, conditionType string) string {
 	return ""
 }
 
-// rated returns how Argo CD rates an object by the script in config/argocd.
-func rated(t *testing.T, o *unstructured.Unstructured) *health.HealthStatus {
+// argoHealth returns how Argo CD rates an object by the script in config/argocd.
+func argoHealth(t *testing.T, o *unstructured.Unstructured) *health.HealthStatus {
 	t.Helper()
 	gvk := o.GroupVersionKind()
 	script, err := os.ReadFile(filepath.Join("..", "..", "config", "argocd", gvk.Group, gvk.Kind, "health.lua"))

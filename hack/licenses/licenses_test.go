@@ -45,24 +45,24 @@ func TestLicenses(t *testing.T) {
 	}
 	const fewest = 50
 	if len(modules) < fewest {
-		t.Fatalf("only %d modules are found", len(modules))
+		t.Fatalf("found only %d modules", len(modules))
 	}
 	for module, dir := range modules {
-		found := inFolder(t, dir)
+		found := licensesIn(t, dir)
 		if len(found) == 0 {
-			t.Errorf("%s has no license that is known", module)
+			t.Errorf("no known license found in %s", module)
 		}
 		for _, l := range found {
 			if !slices.Contains(allowed, l) && !slices.Contains(parts, l) {
-				t.Errorf("%s is licensed as %s, which is not among %s", module, l, strings.Join(allowed, ", "))
+				t.Errorf("the license of %s is %s, want one of %s", module, l, strings.Join(allowed, ", "))
 			}
 		}
 	}
 	t.Logf("%d modules", len(modules))
 }
 
-// inFolder returns the licenses in the license files of a folder.
-func inFolder(t *testing.T, dir string) (out []string) {
+// licensesIn returns the licenses in the license files of a folder.
+func licensesIn(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	files, err := os.ReadDir(dir)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 var folder = filepath.Join("..", "..", "config", "prometheus")
 
-// TestTypes verifies that the manifests have no field that the Prometheus operator does not know.
-func TestTypes(t *testing.T) {
+// TestManifestFields verifies that the manifests have no field that the Prometheus operator does not know.
+func TestManifestFields(t *testing.T) {
 	for file, object := range map[string]any{"alerts.yaml": &monitoringv1.PrometheusRule{}, "monitor.yaml": &monitoringv1.ServiceMonitor{}} {
 		data, err := os.ReadFile(filepath.Join(folder, file))
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCurrent verifies that docs/reference is up to date, and so contains each reason with its remedy.
-func TestCurrent(t *testing.T) {
+// TestPagesUpToDate verifies that docs/reference is up to date, and so contains each reason with its remedy.
+func TestPagesUpToDate(t *testing.T) {
 	pages, err := generate("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -45,35 +45,35 @@ func TestConditionsPage(t *testing.T) {
 		err    string // in the error
 	}{
 		"Reason": {
-			reason: "A reason has its cause and its remedy.",
+			reason: "The table of reasons has a cause and a remedy for each reason.",
 			groups: all(group{doc: "Reasons of Synced on a Probe.", constants: []constant{
 				{"ReasonForbidden", "Forbidden", "ReasonForbidden means that it may not read a|b in <namespace>. Remedy: grant `<verb>`."}}}),
 			want: "### Reasons of Synced\n\nReasons of Synced on a Probe.\n\n| Reason | Cause | Remedy |\n|---|---|---|\n" +
 				"| `Forbidden` | It may not read a\\|b in &lt;namespace&gt;. | Grant `<verb>`. |\n",
 		},
 		"Condition": {
-			reason: "A condition needs no remedy.",
+			reason: "A condition type has a meaning and no remedy.",
 			groups: all(group{doc: "Condition types of a Probe.", constants: []constant{{"ConditionSynced", "Synced", "ConditionSynced is True if it is read."}}}),
 			want:   "| `Synced` | True if it is read. |\n",
 		},
 		"NoRemedy": {
-			reason: "Without a remedy, a reason does not help the admin who reads it.",
+			reason: "A reason without a remedy is an error.",
 			groups: all(group{doc: "Reasons of Synced on a Probe.", constants: []constant{{"ReasonForbidden", "Forbidden", "ReasonForbidden means that it may not."}}}),
 			err:    `the comment of ReasonForbidden has no "Remedy:"`,
 		},
 		"NoKind": {
-			reason: "A reason whose kind is not known cannot be listed.",
+			reason: "A comment of constants that names no kind is an error.",
 			groups: all(group{doc: "Reasons of Synced.", constants: []constant{{"ReasonA", "A", "ReasonA means b. Remedy: c."}}}),
 			err:    `names none of the kinds`,
 		},
 		"Neither": {
-			reason: "Constants of conditions do not miss from the page because their comment begins otherwise.",
+			reason: "A comment in a _conditions.go file that starts with neither Condition type nor Reason is an error.",
 			groups: all(group{file: "probe_conditions.go", doc: "Why a Probe is not synced."}),
 			err:    "neither Condition type nor Reason",
 		},
 		"NoConstants": {
-			reason: "A kind that lost its constants is reported.",
-			err:    "there are no constants for Probe",
+			reason: "A kind without constants is an error.",
+			err:    "no constants found for Probe",
 		},
 	}
 	for name, tc := range cases {

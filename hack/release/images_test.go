@@ -150,7 +150,7 @@ func TestRelease(t *testing.T) {
 		"operator-status.yaml", program + "-" + version + "-darwin-arm64.tar.gz", program + "-" + version + "-windows-amd64.tar.gz",
 	} {
 		if sums[name] == "" {
-			t.Errorf("the release lacks %s; it has %v", name, sums)
+			t.Errorf("the release does not contain %s; it contains %v", name, sums)
 		}
 	}
 	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--quiet", "checksums.txt")
@@ -271,7 +271,7 @@ func (b built) managers(t *testing.T) map[string]v1.Image {
 		}
 	}
 	if len(out) != len(architectures) {
-		t.Fatalf("the index has images for %v", out)
+		t.Fatalf("the index has images for architectures %v", out)
 	}
 	return out
 }
@@ -393,7 +393,7 @@ func TestDockerfile(t *testing.T) {
 	want := contents(t, b.managers(t)[runtime.GOARCH])
 	for name, e := range want {
 		if got[name] != e {
-			t.Errorf("%s: %s by ko, %s by the Dockerfile", name, e, got[name])
+			t.Errorf("%s is %s in the image of ko and %s in that of the Dockerfile", name, e, got[name])
 		}
 	}
 	for name := range got {
@@ -403,7 +403,7 @@ func TestDockerfile(t *testing.T) {
 	}
 	user := buildah("inspect", "--format", "{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}}", container)
 	if user != "65532:65532 [/ko-app/manager]" {
-		t.Errorf("user and entry point of the Dockerfile's image: %s", user)
+		t.Errorf("the user and entry point of the Dockerfile's image are %s", user)
 	}
 	t.Logf("%d files are the same", len(want))
 }
@@ -444,7 +444,7 @@ func TestSigned(t *testing.T) {
 			t.Errorf("the signature is not accepted: %v", err)
 		}
 		if call("verify", "--key", "other.pub", "--insecure-ignore-tlog=true", "--allow-http-registry", reference) == nil {
-			t.Errorf("%s is accepted with another key", reference)
+			t.Errorf("the signature of %s is accepted with another key", reference)
 		}
 	}
 }
@@ -478,7 +478,7 @@ func TestKrew(t *testing.T) {
 			t.Fatal(err)
 		}
 		if args[1] == "--version" && !strings.Contains(string(printed), version) {
-			t.Errorf("it is another version than %s", version)
+			t.Errorf("the installed command line does not have version %s", version)
 		}
 	}
 }

@@ -14,18 +14,18 @@ func TestSection(t *testing.T) {
 		reason, version, want string
 		missing               bool
 	}{
-		"WithDate":   {reason: "The heading may have a date.", version: "1.1.0", want: "### Added\n\n* More.\n"},
-		"WithLink":   {reason: "The version may be a link.", version: "1.0.0", want: "* First.\n"},
-		"Unreleased": {reason: "A draft takes what is not released.", version: "Unreleased", want: "* New.\n"},
-		"Missing":    {reason: "A release without notes is an error.", version: "2.0.0", missing: true},
-		"Empty":      {reason: "An empty section is none.", version: "0.9.0", missing: true},
-		"Prefix":     {reason: "1.0 is not 1.0.0.", version: "1.0", missing: true},
+		"WithDate":   {reason: "The heading of a section may have a date.", version: "1.1.0", want: "### Added\n\n* More.\n"},
+		"WithLink":   {reason: "The version in a heading may be a link.", version: "1.0.0", want: "* First.\n"},
+		"Unreleased": {reason: "The notes of a draft are the unreleased changes.", version: "Unreleased", want: "* New.\n"},
+		"Missing":    {reason: "A version without a section is an error.", version: "2.0.0", missing: true},
+		"Empty":      {reason: "A version with an empty section is an error.", version: "0.9.0", missing: true},
+		"Prefix":     {reason: "A prefix of a version does not match its section.", version: "1.0", missing: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := section(changes, tc.version)
 			if got != tc.want || errors.Is(err, errNoSection) != tc.missing {
-				t.Errorf("%s\nsection(%s): %q, %v; want %q", tc.reason, tc.version, got, err, tc.want)
+				t.Errorf("%s\nsection(%s) returned %q, %v; want %q", tc.reason, tc.version, got, err, tc.want)
 			}
 		})
 	}

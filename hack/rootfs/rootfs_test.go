@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestSame verifies that the archive for ko and the folder for the Dockerfile contain the same files.
-func TestSame(t *testing.T) {
+// TestArchiveMatchesFolder verifies that the archive for ko and the folder for the Dockerfile contain the same files.
+func TestArchiveMatchesFolder(t *testing.T) {
 	dir := t.TempDir()
 	if err := Write(dir); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestSame(t *testing.T) {
 		}
 	}
 	if count != len(inFolder) {
-		t.Errorf("the archive has %d files, the folder %d", count, len(inFolder))
+		t.Errorf("the archive has %d files and the folder %d", count, len(inFolder))
 	}
 }
 
@@ -57,6 +57,6 @@ func TestCertificates(t *testing.T) {
 	text := certificates()
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) || bytes.Count(text, []byte("BEGIN CERTIFICATE")) < fewest {
-		t.Errorf("%d bytes are no list of at least %d certificates", len(text), fewest)
+		t.Errorf("the file of %d bytes does not contain at least %d certificates", len(text), fewest)
 	}
 }

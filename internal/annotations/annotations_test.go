@@ -34,18 +34,18 @@ func TestFromAnnotations(t *testing.T) {
 		problems []condition.Problem
 	}{
 		"NoOptIn": {
-			reason: "Who annotates nothing gets no Probe, and annotations of others are no business of ours.",
+			reason: "No Probe is created for CRDs without our annotations, whatever other annotations they have.",
 			crds:   []*apiextensions.CustomResourceDefinition{annotatedCRD("a", "olm.operatorframework.io/condition.Other", "A")},
 		},
 		"Sorted": {
-			reason: "The order in which CRDs come does not matter.",
+			reason: "The resources of the Probe are sorted by name, whatever the order of the CRDs.",
 			crds: []*apiextensions.CustomResourceDefinition{
 				annotatedCRD("b", v1alpha1.AnnotationImportant, "B"), annotatedCRD("c"), annotatedCRD("a", v1alpha1.AnnotationUpgradeable, "!A"),
 			},
 			want: []v1alpha1.ProbeResource{{Name: "a", Upgradeable: "!A"}, {Name: "b", Important: "B"}},
 		},
 		"InvalidIsLeftOut": {
-			reason: "What is no expression is told, and what else is annotated stands.",
+			reason: "An invalid expression is reported and left out, and the valid annotations are kept.",
 			crds: []*apiextensions.CustomResourceDefinition{
 				annotatedCRD("a", v1alpha1.AnnotationUpgradeable, "", v1alpha1.AnnotationImportant, "A || B"),
 				annotatedCRD("b", v1alpha1.AnnotationImportant, "A && B"),
@@ -59,7 +59,7 @@ func TestFromAnnotations(t *testing.T) {
 			},
 		},
 		"TooMany": {
-			reason: "What a Probe has no room for is told.",
+			reason: "Annotated CRDs beyond the limit of a Probe are reported by number.",
 			crds:   many,
 			count:  v1alpha1.MaxProbeResources,
 			problems: []condition.Problem{{Reason: v1alpha1.ReasonTooManyResources,
@@ -88,7 +88,7 @@ func TestFromAnnotations(t *testing.T) {
 				t.Errorf("%s\nspec: -want +got\n%s", tc.reason, diff)
 			}
 			if !OwnedByCSV(probe) || probe.Name != csv.Name || probe.Namespace != csv.Namespace {
-				t.Errorf("the Probe is not that of its ClusterServiceVersion: %+v", probe.ObjectMeta)
+				t.Errorf("the Probe is not owned by the ClusterServiceVersion, or has another name: %+v", probe.ObjectMeta)
 			}
 		})
 	}

@@ -13,11 +13,11 @@ func TestMessage(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"Short":     {"What fits is quoted as it is.", errors.New("no"), "no"},
-		"Exact":     {"So is what just fits.", errors.New("1234567890"), "1234567890"},
-		"Long":      {"What does not is cut.", errors.New("12345678901"), "1234567…"},
-		"InALetter": {"A letter is not cut in two.", errors.New("123456789ä"), "1234567…"},
-		"Unreachable": {"A port that differs each time would make for a write without news.",
+		"Short":     {"A message shorter than the limit is quoted unchanged.", errors.New("no"), "no"},
+		"Exact":     {"A message as long as the limit is quoted unchanged.", errors.New("1234567890"), "1234567890"},
+		"Long":      {"A message longer than the limit is truncated.", errors.New("12345678901"), "1234567…"},
+		"InALetter": {"A message is truncated between two runes.", errors.New("123456789ä"), "1234567…"},
+		"Unreachable": {"A connection error is replaced by a fixed message, since its changing port would cause a write each time.",
 			fmt.Errorf("x: %w", &url.Error{Op: "Get", URL: "y", Err: errors.New(":1234")}), "the API server cannot be reached"},
 	}
 	for name, tc := range cases {

@@ -19,16 +19,16 @@ func TestInPhases(t *testing.T) {
 		phases [][]string // items that start at the same time, sorted
 		err    string
 	}{
-		"Nothing": {reason: "Nothing to do is done.", items: nil},
-		"OneWave": {reason: "What is of one wave is done at once.", items: []string{"a1", "a2", "a3"}, phases: [][]string{{"a1", "a2", "a3"}}},
-		"InOrder": {reason: "One wave waits for the one before it.", items: []string{"b1", "a1", "a2"}, phases: [][]string{{"b1"}, {"a1", "a2"}}},
-		"Again": {reason: "The order of the items is kept: what comes later is a wave of its own.", items: []string{"a1", "b1", "a2"},
+		"Nothing":  {reason: "An empty list succeeds without a phase.", items: nil},
+		"OnePhase": {reason: "The items of one phase run in parallel.", items: []string{"a1", "a2", "a3"}, phases: [][]string{{"a1", "a2", "a3"}}},
+		"InOrder":  {reason: "The items of a phase wait for all items of the phase before it.", items: []string{"b1", "a1", "a2"}, phases: [][]string{{"b1"}, {"a1", "a2"}}},
+		"Again": {reason: "The order of the items is kept: a later item of an earlier phase gets a phase of its own.", items: []string{"a1", "b1", "a2"},
 			phases: [][]string{{"a1"}, {"b1"}, {"a2"}}},
-		"Fails": {reason: "Those beside it are done, those after it are not.", items: []string{"a1", "a2", "b1"}, fails: []string{"a1"},
+		"Fails": {reason: "If an item fails, the items of its phase still run and those of later phases do not.", items: []string{"a1", "a2", "b1"}, fails: []string{"a1"},
 			phases: [][]string{{"a1", "a2"}}, err: "a1"},
-		"FailsOft": {reason: "The first in order is reported, whichever failed first.", items: []string{"a1", "a2", "a3"}, fails: []string{"a3", "a2"},
+		"FailsOft": {reason: "If several items fail, the error of the first in order is returned.", items: []string{"a1", "a2", "a3"}, fails: []string{"a3", "a2"},
 			phases: [][]string{{"a1", "a2", "a3"}}, err: "a2"},
-		"Wide": {reason: "Not more is begun than the API server answers at once.", items: []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"},
+		"Wide": {reason: "No more items run at once than the limit of parallel requests.", items: []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"},
 			phases: [][]string{{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"}, {"a9"}}},
 	}
 	for name, tc := range cases {

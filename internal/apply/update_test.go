@@ -37,12 +37,13 @@ func TestUpdate(t *testing.T) {
 		meanwhile func(context.Context, client.Client, *corev1.Pod) error
 		outdated  bool
 	}{
-		"Unchanged": {"It is written.", func(context.Context, client.Client, *corev1.Pod) error { return nil }, false},
-		"Changed": {"The status is about another version.", func(ctx context.Context, c client.Client, o *corev1.Pod) error {
+		"Unchanged": {"An object that did not change since it was read is written.", func(context.Context, client.Client, *corev1.Pod) error { return nil }, false},
+		"Changed": {"An object that changed since it was read is not written.", func(ctx context.Context, c client.Client, o *corev1.Pod) error {
 			o.Labels = map[string]string{"a": "b"}
 			return c.Update(ctx, o)
 		}, true},
-		"Deleted": {"There is nothing to report any more.", func(ctx context.Context, c client.Client, o *corev1.Pod) error { return c.Delete(ctx, o) }, true},
+		"Deleted": {"An object that was deleted since it was read is not written.",
+			func(ctx context.Context, c client.Client, o *corev1.Pod) error { return c.Delete(ctx, o) }, true},
 	}
 	for name, tc := range cases {
 		for how, write := range writes {
@@ -62,11 +63,11 @@ func TestUpdate(t *testing.T) {
 					t.Fatalf("%s\ngot %v", tc.reason, err)
 				}
 				if err != nil && !strings.Contains(err.Error(), " Pod default/a: ") {
-					t.Errorf("%v: it does not name the object", err)
+					t.Errorf("the error does not contain the name of the object: %v", err)
 				}
 				if live := (&corev1.Pod{}); !tc.outdated {
 					if err := c.Get(t.Context(), client.ObjectKeyFromObject(pod), live); err != nil || live.Status.Phase != corev1.PodRunning && live.Spec.NodeName == "" {
-						t.Errorf("%s\nwhat is there is %+v, %v", tc.reason, live, err)
+						t.Errorf("%s\nthe API server has %+v, %v", tc.reason, live, err)
 					}
 				}
 			})
@@ -84,9 +85,9 @@ func TestRequeue(t *testing.T) {
 		want   reconcile.Result
 		fails  bool
 	}{
-		"None":     {"The result is that of the reconcile.", nil, later, false},
-		"Conflict": {"The cache is about to have the new version.", fmt.Errorf("approving: %w", conflict), now, false},
-		"Deleted":  {"So it is about to have the deletion.", &deletedError{absent}, now, false},
+		"None":     {"Without an error the result of the reconcile is returned.", nil, later, false},
+		"Conflict": {"A conflict is retried at once, since the cache is about to have the new version.", fmt.Errorf("approving: %w", conflict), now, false},
+		"Deleted":  {"A deletion is retried at once, since the cache is about to have it.", &deletedError{absent}, now, false},
 		"NotFound": {"Another object that does not exist is an error.", absent, later, true},
 		"Other":    {"Other errors are retried with backoff.", errors.New("away"), later, true},
 	}

@@ -26,13 +26,13 @@ func TestForbidden(t *testing.T) {
 		patch, create error
 		want          error
 	}{
-		"Patch":      {"Who may patch needs nothing else.", nil, noCreate, nil},
-		"OLMsRights": {"Who may not, but create, as OLM needs it, is served.", noPatch, nil, nil},
+		"Patch":      {"An identity that may patch needs no right to create.", nil, noCreate, nil},
+		"OLMsRights": {"An identity that may create but not patch, as OLM requires, is accepted.", noPatch, nil, nil},
 		"Neither":    {"Without either right, the error names the one that OLM needs.", noPatch, noCreate, noCreate},
 		"Quota":      {"An exceeded quota is reported as such, even if the account may not create.", quota, noCreate, quota},
-		"CreateFull": {"A quota that prevents the creation is reported as such, too.", noPatch, quota, quota},
-		"Away":       {"What has nothing to do with rights does not hide them.", noPatch, away, noPatch},
-		"PatchAway":  {"What has nothing to do with rights is not tried otherwise.", away, nil, away},
+		"CreateFull": {"An exceeded quota is reported if it prevents the creation after a forbidden patch.", noPatch, quota, quota},
+		"Away":       {"If the patch is forbidden and the creation fails for another reason, the missing right to patch is reported.", noPatch, away, noPatch},
+		"PatchAway":  {"If the patch fails for another reason than a missing right, the creation is not tried.", away, nil, away},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -18,11 +18,11 @@ func TestWritten(t *testing.T) {
 		cached  string
 		want    bool
 	}{
-		"Never":     {reason: "What was never written is never behind.", cached: "7"},
-		"Before":    {reason: "The cache shows it as it was before.", written: "10", cached: "9", want: true},
-		"Same":      {reason: "The cache has caught up.", written: "10", cached: "10"},
-		"Later":     {reason: "Somebody else has written since.", written: "10", cached: "11"},
-		"NoNumbers": {reason: "Versions that cannot be compared hold nothing up.", written: "abc", cached: "7"},
+		"Never":     {reason: "The cache is not behind for an object that was never written.", cached: "7"},
+		"Before":    {reason: "The cache is behind if its version is older than the written one.", written: "10", cached: "9", want: true},
+		"Same":      {reason: "The cache is not behind if it has the written version.", written: "10", cached: "10"},
+		"Later":     {reason: "The cache is not behind if it has a later version, written by another client.", written: "10", cached: "11"},
+		"NoNumbers": {reason: "The cache is not behind if the versions cannot be compared.", written: "abc", cached: "7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &Written{}
@@ -35,7 +35,7 @@ func TestWritten(t *testing.T) {
 				}
 			}
 			if _, kept := w.versions[at("").UID]; kept != tc.want {
-				t.Errorf("kept: %v, though it is needed only while the cache is behind", kept)
+				t.Errorf("kept: %v, want the entry only while the cache is behind", kept)
 			}
 		})
 	}

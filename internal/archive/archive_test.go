@@ -74,7 +74,7 @@ func TestOpen(t *testing.T) {
 			want: []string{"a/foo", "b/foo"}, taken: "2026-01-02T03:14:05Z",
 		},
 		"Lists": {
-			reason: "kubectl get -o yaml prints a List, and must-gather lists without the kinds of the items.",
+			reason: "Items of a List are read, whether they have a kind or not.",
 			files: map[string]string{
 				"list.yaml": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(subscription("a", "one")), "\n", "\n  ") + "\n",
 				"subscriptions.json": `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"SubscriptionList",
@@ -83,12 +83,12 @@ func TestOpen(t *testing.T) {
 			want: []string{"a/one", "a/two"},
 		},
 		"Twice": {
-			reason: "Several images of a must-gather collect the same.",
+			reason: "An object that several images of a must-gather collected is listed once.",
 			files:  map[string]string{"x/foo.yaml": subscription("a", "foo"), "y/foo.yaml": subscription("a", "foo")},
 			want:   []string{"a/foo"},
 		},
 		"Malformed": {
-			reason: "One object that cannot be read hides no other.",
+			reason: "An object that cannot be decoded is skipped, and the others are read.",
 			files: map[string]string{
 				"bad.yaml":  "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: bad}\nspec: {version: latest}\n",
 				"good.yaml": subscription("a", "foo"),
@@ -96,19 +96,19 @@ func TestOpen(t *testing.T) {
 			want: []string{"a/foo"}, skipped: "bad.yaml: ClusterServiceVersion",
 		},
 		"Truncated": {
-			reason: "A file that is no YAML hides no other.",
+			reason: "A file that is not YAML is skipped, and the others are read.",
 			files:  map[string]string{"bad.yaml": "operators.coreos.com/v1alpha1: [", "good.yaml": subscription("a", "foo")},
 			want:   []string{"a/foo"}, skipped: "bad.yaml: ",
 		},
 		"Others": {
-			reason: "Logs, other kinds and other formats are left alone.",
+			reason: "Logs and objects of other kinds are ignored.",
 			files: map[string]string{
 				"a.log": subscription("a", "log"), "pods.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "foo.yaml": subscription("a", "foo"),
 			},
 			want: []string{"a/foo"},
 		},
 		"Empty": {
-			reason: "A wrong folder is not a cluster without operators.",
+			reason: "A folder without objects of OLM is an error, not a cluster without operators.",
 			files:  map[string]string{"pods.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"},
 			err:    "has no objects of OLM or operator-status",
 		},
@@ -128,7 +128,7 @@ func TestOpen(t *testing.T) {
 			a, err := Open(folder, testScheme(t))
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Fatalf("%s\nit fails with %v, want %q", tc.reason, err, tc.err)
+					t.Fatalf("%s\ngot error %v, want %q", tc.reason, err, tc.err)
 				}
 				return
 			}
@@ -221,16 +221,16 @@ func TestLimits(t *testing.T) {
 		refused string // a part of the error
 		skipped string // a part of the note
 	}{
-		"Fine":    {"It has what it should.", nil, "", ""},
-		"Large":   {"A file is skipped.", several(1, head+"x: "+strings.Repeat("x", 1<<20)), "", "its size of 1MiB exceeds the limit of 1MiB"},
-		"List":    {"Each value of YAML takes far more memory than its text.", several(1, head+"x:\n"+strings.Repeat("- a\n", 2000)), "", "values, more than the limit of 1000"},
-		"Flow":    {"In either style.", several(1, head+"x: "+strings.Repeat("[", 2000)), "", "values, more than the limit of 1000"},
-		"Aliases": {"Some lines stand for very many.", several(1, aliases+head), "", "excessive aliasing"},
-		"Files":   {"Each takes time.", several(30, "a: b"), "more than 20 files", ""},
-		"Values":  {"Or of many values.", several(15, head+"x:\n"+strings.Repeat("- a\n", 900)), "or more than 5000 values", ""},
-		"Names":   {"A name is part of commands.", several(1, head+"metadata: {name: \"foo; curl | sh\"}\n"), "", `"/foo; curl | sh" is not a valid name`},
-		"NoName":  {"An object without one is none.", several(1, head), "", "is not a valid name"},
-		"Much":    {"Many files of some size are much.", several(15, head+"x: "+strings.Repeat("x", 200<<10)), "more than 2MiB of manifests", ""},
+		"Fine":    {"A small archive is read completely.", nil, "", ""},
+		"Large":   {"A file larger than the limit is skipped.", several(1, head+"x: "+strings.Repeat("x", 1<<20)), "", "its size of 1MiB exceeds the limit of 1MiB"},
+		"List":    {"A file with too many values is skipped, since a YAML value takes far more memory than its text.", several(1, head+"x:\n"+strings.Repeat("- a\n", 2000)), "", "values, more than the limit of 1000"},
+		"Flow":    {"Values in flow style are counted, too.", several(1, head+"x: "+strings.Repeat("[", 2000)), "", "values, more than the limit of 1000"},
+		"Aliases": {"A file is skipped if its aliases expand to very many values.", several(1, aliases+head), "", "excessive aliasing"},
+		"Files":   {"An archive with too many files is refused.", several(30, "a: b"), "more than 20 files", ""},
+		"Values":  {"An archive is refused if its files together have too many values.", several(15, head+"x:\n"+strings.Repeat("- a\n", 900)), "or more than 5000 values", ""},
+		"Names":   {"An object whose name is not valid is skipped, since names are printed in commands.", several(1, head+"metadata: {name: \"foo; curl | sh\"}\n"), "", `"/foo; curl | sh" is not a valid name`},
+		"NoName":  {"An object without a name is skipped.", several(1, head), "", "is not a valid name"},
+		"Much":    {"An archive is refused if its files together are too large.", several(15, head+"x: "+strings.Repeat("x", 200<<10)), "more than 2MiB of manifests", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -311,10 +311,10 @@ func TestLinks(t *testing.T) {
 		}
 		list := &v1alpha1.SubscriptionList{}
 		if err := got.List(t.Context(), list); err != nil || len(list.Items) != 1 || list.Items[0].Name != "inside" {
-			t.Errorf("%s has %+v, %v", from, list.Items, err)
+			t.Errorf("%s contains %+v, %v", from, list.Items, err)
 		}
 	}
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
-		t.Errorf("outside are %v, %v", entries, err)
+		t.Errorf("the outside folder contains %v, %v", entries, err)
 	}
 }

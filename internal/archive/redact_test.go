@@ -16,56 +16,56 @@ func TestRedact(t *testing.T) {
 		object string
 	}{
 		"Environment": {
-			"Passwords are passed in the environment.",
+			"Values of environment variables are removed.",
 			`{"kind":"Deployment","spec":{"containers":[{"env":[{"name":"kept","value":"hunter2"},{"name":"kept","valueFrom":{"secretKeyRef":{"name":"kept"}}}]}]}}`,
 		},
 		"SubscriptionConfig": {
-			"So are those of Subscriptions.",
+			"Values of environment variables in the config of a Subscription are removed.",
 			`{"kind":"Subscription","spec":{"name":"kept","config":{"env":[{"name":"kept","value":"hunter2"}]}}}`,
 		},
 		"Arguments": {
-			"Arguments may have credentials.",
+			"Passwords, tokens and URL credentials in arguments are removed.",
 			`{"kind":"Deployment","spec":{"args":["--kept=kept","--password=hunter2","--token=hunter2","https://kept:hunter2@kept.example.com"]}}`,
 		},
 		"EmbeddedSecret": {
-			"A PlatformOperator may compose a Secret.",
+			"The data of a Secret that a PlatformOperator composes is removed.",
 			`{"kind":"PlatformOperator","spec":{"resources":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"kept"},"stringData":{"a":"hunter2"},"data":{"b":"hunter2"}}]}}`,
 		},
 		"Manifest": {
-			"A step of an InstallPlan has its object as text.",
+			"Secrets are removed from the manifests of an InstallPlan's steps.",
 			`{"kind":"InstallPlan","status":{"plan":[
 				{"resource":{"name":"kept","manifest":"{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"kept\"},\"data\":{\"a\":\"hunter2\"}}"}},
 				{"resource":{"manifest":"{\"kind\":\"Deployment\",\"metadata\":{\"name\":\"kept\"},\"spec\":{\"env\":[{\"name\":\"a\",\"value\":\"hunter2\"}]}}"}}]}}`,
 		},
 		"TwoArguments": {
-			"A flag and its value may be two arguments.",
+			"The value of a secret flag is removed if it is an argument of its own.",
 			`{"kind":"Deployment","spec":{"args":["--kept","kept","--auth-token","hunter2","-password","hunter2","kept"]}}`,
 		},
 		"EscapedJSON": {
-			"A field may be JSON in text, in text.",
+			"Secrets are removed from JSON that is nested in JSON text.",
 			`{"kind":"ConfigMap","data":{"kept":"{\"kept\":1,\"password\":\"hunter2\",\"more\":\"{\\\"token\\\":\\\"hunter2\\\"}\"}"}}`,
 		},
 		"PrivateKey": {
-			"Keys have a form of their own.",
+			"A private key in PEM format is removed.",
 			`{"kind":"ConfigMap","data":{"kept":"-----BEGIN RSA PRIVATE KEY-----\nhunter2\nhunter2\n-----END RSA PRIVATE KEY-----\nkept"}}`,
 		},
 		"CutKey": {
-			"Though they may be cut off.", `{"kind":"ConfigMap","data":{"kept":"-----BEGIN PRIVATE KEY-----\nhunter2"}}`,
+			"A private key in PEM format is removed if its end is cut off.", `{"kind":"ConfigMap","data":{"kept":"-----BEGIN PRIVATE KEY-----\nhunter2"}}`,
 		},
 		"MoreFields": {
-			"Secrets have many names, and the names of Secrets are none.",
+			"Fields with the usual names for secrets are removed, and names of Secret objects are kept.",
 			`{"kind":"PlatformOperator","spec":{"clientSecret":"hunter2","passphrase":"hunter2","privateKey":"hunter2","imagePullSecret":"kept","secretName":"kept"}}`,
 		},
 		"Fields": {
-			"A custom resource that is composed may have a password as a field.",
+			"Secret fields of a composed custom resource are removed.",
 			`{"kind":"PlatformOperator","spec":{"resources":[{"kind":"Database","metadata":{"name":"kept"},"spec":{"adminPassword":"hunter2","apiKey":"hunter2"}}]}}`,
 		},
 		"LastApplied": {
-			"kubectl keeps everything once more as text.",
+			"Values are removed from the annotation in which kubectl keeps the applied object.",
 			`{"kind":"Subscription","metadata":{"name":"kept","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"value\":\"hunter2\"}"}}}`,
 		},
 		"WebToken": {
-			"Tokens of service accounts have a form of their own.",
+			"Tokens of service accounts are removed from text.",
 			`{"kind":"Event","message":"kept eyJhbGciOiJSUzI1NiIsImtpZCI6hunter2.eyJhdWQiOlsiaHR0cHM6hunter2.c2lnbmF0dXJlhunter2"}`,
 		},
 	}
@@ -78,10 +78,10 @@ func TestRedact(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Contains(string(text), "hunter2") {
-				t.Errorf("%s\nit still has what is secret: %s", tc.reason, text)
+				t.Errorf("%s\na secret is left: %s", tc.reason, text)
 			}
 			if want, got := strings.Count(tc.object, "kept"), strings.Count(string(text), "kept"); got != want && name != "Arguments" {
-				t.Errorf("%s\nit has %d of %d things that are kept: %s", tc.reason, got, want, text)
+				t.Errorf("%s\n%d of %d other values are left: %s", tc.reason, got, want, text)
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func TestRedactText(t *testing.T) {
 		"Secret default/foo is missing":            "Secret default/foo is missing",
 	} {
 		if got := RedactText(text); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
+			t.Errorf("RedactText(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
@@ -110,6 +110,6 @@ func TestRedactCompressed(t *testing.T) {
 		t.Errorf("got %s; want %s", got, want)
 	}
 	if got := manifest("hunter2"); got != redacted {
-		t.Errorf("what is no object is %s", got)
+		t.Errorf("a text that is not a compressed object was redacted to %s", got)
 	}
 }

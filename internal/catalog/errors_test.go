@@ -22,6 +22,6 @@ func TestPermanent(t *testing.T) {
 func TestMessagesAreStable(t *testing.T) {
 	err := Errorf(v1alpha1.ReasonUnreachable, "get: read tcp 127.0.0.1:38282->127.0.0.1:5000:\n\tread: connection reset by peer")
 	if diff := cmp.Diff("get: read tcp 127.0.0.1:5000: read: connection reset by peer", err.Error()); diff != "" {
-		t.Errorf("A port of our own would make every try another message.\n-want +got\n%s", diff)
+		t.Errorf("The local port is removed, so the message is the same for every attempt.\n-want +got\n%s", diff)
 	}
 }

@@ -38,11 +38,11 @@ func TestListed(t *testing.T) {
 		options   []client.ListOption
 		want      []reconcile.Request
 	}{
-		"All":       {"Without a condition all are concerned.", c, nil, nil, []reconcile.Request{request("a", "one"), request("a", "two"), request("b", "one")}},
-		"Concerned": {"Others are left out.", c, named("one"), nil, []reconcile.Request{request("a", "one"), request("b", "one")}},
-		"Options":   {"The cache selects.", c, nil, []client.ListOption{client.InNamespace("b")}, []reconcile.Request{request("b", "one")}},
-		"None":      {"Nothing is concerned.", c, named("three"), nil, nil},
-		"Error":     {"The cache is about to stop.", broken, nil, nil, nil},
+		"All":       {"Without a filter all objects are enqueued.", c, nil, nil, []reconcile.Request{request("a", "one"), request("a", "two"), request("b", "one")}},
+		"Concerned": {"Objects that the filter rejects are not enqueued.", c, named("one"), nil, []reconcile.Request{request("a", "one"), request("b", "one")}},
+		"Options":   {"List options are passed to the cache.", c, nil, []client.ListOption{client.InNamespace("b")}, []reconcile.Request{request("b", "one")}},
+		"None":      {"Nothing is enqueued if the filter rejects all objects.", c, named("three"), nil, nil},
+		"Error":     {"Nothing is enqueued if the cache returns an error.", broken, nil, nil, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -23,74 +23,74 @@ func TestEvaluate(t *testing.T) {
 		decisive   []string
 	}{
 		"NegationForbids": {
-			reason:     "The enhancement's own example: not upgradeable while migrating.",
+			reason:     "The expression of the enhancement's example is False while Migrating is True.",
 			expression: "!Migrating",
 			conditions: map[string]Value{"Migrating": True},
 			want:       False,
 			decisive:   []string{"!Migrating"},
 		},
 		"AbsentIsUnknown": {
-			reason:     "A condition that is not there neither forbids nor allows.",
+			reason:     "A negated condition that does not exist is Unknown.",
 			expression: "!Migrating",
 			want:       Unknown,
 		},
 		"UnknownAndFalse": {
-			reason:     "Whatever A turns out to be, B already forbids, and B alone is to blame.",
+			reason:     "One False operand decides &&, and only it is reported.",
 			expression: "A && B",
 			conditions: map[string]Value{"B": False},
 			want:       False,
 			decisive:   []string{"B"},
 		},
 		"UnknownOrTrue": {
-			reason:     "Whatever A turns out to be, B already allows.",
+			reason:     "One True operand decides ||, and only it is reported.",
 			expression: "A || B",
 			conditions: map[string]Value{"B": True},
 			want:       True,
 			decisive:   []string{"B"},
 		},
 		"UnknownOrFalse": {
-			reason:     "A could still allow it.",
+			reason:     "False || Unknown is Unknown.",
 			expression: "A || B",
 			conditions: map[string]Value{"B": False},
 			want:       Unknown,
 		},
 		"AndBindsTighter": {
-			reason:     "A || B && C is A || (B && C).",
+			reason:     "&& binds tighter than ||.",
 			expression: "A || B && C",
 			conditions: map[string]Value{"A": True, "B": False, "C": False},
 			want:       True,
 			decisive:   []string{"A"},
 		},
 		"Parentheses": {
-			reason:     "Parentheses overrule that.",
+			reason:     "Parentheses override the precedence.",
 			expression: "(A || B) && C",
 			conditions: map[string]Value{"A": True, "B": False, "C": False},
 			want:       False,
 			decisive:   []string{"C"},
 		},
 		"NegatedGroup": {
-			reason:     "!(A || B) fails because of whichever of A and B is true, reported as a literal.",
+			reason:     "A negated group that is False reports the condition that is True as a negated literal.",
 			expression: "!(A || B)",
 			conditions: map[string]Value{"A": False, "B": True},
 			want:       False,
 			decisive:   []string{"!B"},
 		},
 		"AllThatFail": {
-			reason:     "Each condition that forbids is named.",
+			reason:     "Every condition that makes the expression False is reported.",
 			expression: "FinishedMigrating && ReadyToGo",
 			conditions: map[string]Value{"FinishedMigrating": False, "ReadyToGo": False},
 			want:       False,
 			decisive:   []string{"FinishedMigrating", "ReadyToGo"},
 		},
 		"DoubleNegation": {
-			reason:     "Two negations are none.",
+			reason:     "A double negation is the condition itself.",
 			expression: "!!A",
 			conditions: map[string]Value{"A": False},
 			want:       False,
 			decisive:   []string{"A"},
 		},
 		"QualifiedType": {
-			reason:     "A condition type may carry a domain.",
+			reason:     "A condition type may have a domain prefix.",
 			expression: "!foo.example.com/CamelCase&&Ready",
 			conditions: map[string]Value{"foo.example.com/CamelCase": True, "Ready": True},
 			want:       False,
@@ -133,31 +133,31 @@ func TestParseErrors(t *testing.T) {
 		position int
 		problem  string
 	}{
-		"Empty":       {"Nothing is no expression.", "", false, 1, "expected a condition type, found the end"},
-		"Blank":       {"Nor is white space.", " \t", false, 3, "expected a condition type, found the end"},
-		"TrailingAnd": {"The end is a position too.", "A &&", false, 5, "expected a condition type, found the end"},
-		"SingleAnd":   {"A common slip gets its remedy.", "A & B", false, 3, "a single &, write &&"},
-		"SingleOr":    {"The same for the other operator.", "A | B", false, 3, "a single |, write ||"},
-		"TwoTypes":    {"Something must join two types.", "A B", false, 3, `expected && or ||, found "B"`},
-		"Unclosed":    {"A group must end.", "(A || B", false, 8, "expected &&, || or ), found the end"},
-		"Unopened":    {"And begin.", "A)", false, 2, `expected && or ||, found ")"`},
-		"EmptyGroup":  {"A group holds something.", "()", false, 2, `expected a condition type, found ")"`},
-		"NotAType":    {"Equality is not in the language.", "A == B", false, 3, `"==" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
-		"NoASCII": {"Positions count characters, not bytes.", "A && Ü", false, 6,
+		"Empty":       {"An empty expression is rejected.", "", false, 1, "expected a condition type, found the end"},
+		"Blank":       {"An expression of white space is rejected.", " \t", false, 3, "expected a condition type, found the end"},
+		"TrailingAnd": {"The position of an unexpected end is reported.", "A &&", false, 5, "expected a condition type, found the end"},
+		"SingleAnd":   {"The message for a single & suggests &&.", "A & B", false, 3, "a single &, write &&"},
+		"SingleOr":    {"The message for a single | suggests ||.", "A | B", false, 3, "a single |, write ||"},
+		"TwoTypes":    {"Two types without an operator are rejected.", "A B", false, 3, `expected && or ||, found "B"`},
+		"Unclosed":    {"A group without a closing parenthesis is rejected.", "(A || B", false, 8, "expected &&, || or ), found the end"},
+		"Unopened":    {"A closing parenthesis without a group is rejected.", "A)", false, 2, `expected && or ||, found ")"`},
+		"EmptyGroup":  {"An empty group is rejected.", "()", false, 2, `expected a condition type, found ")"`},
+		"NotAType":    {"An unknown operator is rejected.", "A == B", false, 3, `"==" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
+		"NoASCII": {"Positions are counted in characters, not bytes.", "A && Ü", false, 6,
 			`"Ü" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
-		"UpperDomain": {"The domain part is a DNS name.", "Foo.example/Ready", false,
+		"UpperDomain": {"The domain of a type has to be a DNS name.", "Foo.example/Ready", false,
 			1, `"Foo.example/Ready" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
-		"NegationAtEnd": {"A negation negates something.", "A && !", false, 7, "expected a condition type, found the end"},
-		"TooDeep": {"Depth is bounded, so no input exhausts the stack.", strings.Repeat("(", 9) + "A" + strings.Repeat(")", 9), false, 9,
+		"NegationAtEnd": {"A negation without an operand is rejected.", "A && !", false, 7, "expected a condition type, found the end"},
+		"TooDeep": {"The depth of parentheses is limited, so no input exhausts the stack.", strings.Repeat("(", 9) + "A" + strings.Repeat(")", 9), false, 9,
 			"parentheses nest deeper than 8"},
-		"LongToken": {"An error quotes no more of it than one can read.", strings.Repeat("-", 1000), false,
+		"LongToken": {"A long token is truncated in the message.", strings.Repeat("-", 1000), false,
 			1, `"` + strings.Repeat("-", 100) + `"... is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
-		"TooLong":      {"So is length.", strings.Repeat("A", 1025), false, 1025, "longer than 1024 characters"},
-		"AnyWithAnd":   {"Important only joins by ||.", "A && B", true, 3, "only || may join condition types here"},
-		"AnyWithNot":   {"Important negates nothing.", "A || !B", true, 6, "! is not allowed here, only condition types joined by ||"},
-		"AnyWithGroup": {"Important groups nothing.", "(A)", true, 1, "parentheses are not allowed here, only condition types joined by ||"},
-		"NotUTF8":      {"Any bytes get an answer.", "A\xff", false, 1, `"A\xff" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
-		"TypeEndsInDash": {"A type ends in a letter or digit.", "Ready-", false,
+		"TooLong":      {"The length of an expression is limited.", strings.Repeat("A", 1025), false, 1025, "longer than 1024 characters"},
+		"AnyWithAnd":   {"An important expression rejects &&.", "A && B", true, 3, "only || may join condition types here"},
+		"AnyWithNot":   {"An important expression rejects a negation.", "A || !B", true, 6, "! is not allowed here, only condition types joined by ||"},
+		"AnyWithGroup": {"An important expression rejects a group.", "(A)", true, 1, "parentheses are not allowed here, only condition types joined by ||"},
+		"NotUTF8":      {"Bytes that are not UTF-8 are rejected.", "A\xff", false, 1, `"A\xff" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
+		"TypeEndsInDash": {"A type that does not end in a letter or digit is rejected.", "Ready-", false,
 			1, `"Ready-" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
 	}
 	for name, tc := range cases {
@@ -288,12 +288,12 @@ func checkDecisive(t *testing.T, e *Expression, text string, c map[string]Value,
 	only := map[string]Value{}
 	for _, l := range e.Decisive(conditions(c)) {
 		if got := l.evaluate(conditions(c)); got != value {
-			t.Fatalf("%q with %v is %v, but blames %v, which is %v", text, c, value, l, got)
+			t.Fatalf("%q with %v is %v, but %v is decisive, which is %v", text, c, value, l, got)
 		}
 		only[l.Type] = c[l.Type]
 	}
 	if got := e.Evaluate(conditions(only)); got != value {
-		t.Fatalf("%q with %v is %v, but %v alone make it %v", text, c, value, only, got)
+		t.Fatalf("%q with %v is %v, but with its decisive types %v alone it is %v", text, c, value, only, got)
 	}
 }
 
@@ -305,7 +305,7 @@ func FuzzParse(f *testing.F) {
 		e, err := Parse(text)
 		any, anyErr := ParseAny(text)
 		if anyErr == nil && (err != nil || !cmp.Equal(e.Types(), any.Types())) {
-			t.Fatalf("%q is a list joined by || but Parse returned %v", text, err)
+			t.Fatalf("ParseAny accepts %q, but Parse returned %v", text, err)
 		}
 		if err != nil {
 			checkSyntaxError(t, text, err)
@@ -314,7 +314,7 @@ func FuzzParse(f *testing.F) {
 		for _, value := range []Value{Unknown, False, True} {
 			same := func(string) Value { return value }
 			if got := e.Evaluate(same); value == Unknown && got != Unknown {
-				t.Fatalf("%q is %v where nothing is known", text, got)
+				t.Fatalf("%q is %v although all conditions are Unknown", text, got)
 			}
 			e.Decisive(same)
 		}
@@ -333,7 +333,7 @@ func checkSyntaxError(t *testing.T, text string, err error) {
 		t.Fatalf("%q: %v is not a *SyntaxError", text, err)
 	}
 	if syntax.Position < 1 || syntax.Position > len(text)+1 {
-		t.Fatalf("%q: position %d is outside", text, syntax.Position)
+		t.Fatalf("%q: position %d is outside the text", text, syntax.Position)
 	}
 }
 

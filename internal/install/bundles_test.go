@@ -78,10 +78,10 @@ func TestRealBundles(t *testing.T) {
 			}
 			checkObjects(t, first)
 			if len(first.LeftOut) > 0 {
-				t.Errorf("left out %q, though all was granted", first.LeftOut)
+				t.Errorf("left out %q although all permissions are granted", first.LeftOut)
 			}
 			if diff := cmp.Diff(first, rendered(t, in)); diff != "" {
-				t.Errorf("rendered otherwise the second time:\n%s", diff)
+				t.Errorf("the second result differs:\n%s", diff)
 			}
 			if diff := cmp.Diff(before, csv); diff != "" {
 				t.Errorf("the CSV was changed:\n%s", diff)
@@ -105,7 +105,7 @@ func checkObjects(t *testing.T, out Rendered) {
 		kind := obj.GetObjectKind().GroupVersionKind()
 		key := kind.String() + " " + obj.GetNamespace() + "/" + obj.GetName()
 		if seen[key] {
-			t.Errorf("two of %s", key)
+			t.Errorf("duplicate object %s", key)
 		}
 		seen[key] = true
 		var problems []string

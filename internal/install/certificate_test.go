@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// certified returns the Secret of a certificate that was created at the given time.
-func certified(t *testing.T, made time.Time) corev1.Secret {
+// certificateSecret returns the Secret of a certificate that was created at the given time.
+func certificateSecret(t *testing.T, made time.Time) corev1.Secret {
 	t.Helper()
-	in := plain(t, hooked(validating()))
+	in := plain(t, withWebhooks(validating()))
 	certs, err := Certify(in.CSV, nil, made)
 	if err != nil {
 		t.Fatal(err)
@@ -24,14 +24,14 @@ func certified(t *testing.T, made time.Time) corev1.Secret {
 }
 
 func TestCertificateIsTrusted(t *testing.T) {
-	secret := certified(t, now)
+	secret := certificateSecret(t, now)
 	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(secret.Data["olmCAKey"]) {
-		t.Fatal("the authority cannot be read")
+		t.Fatal("the certificate authority cannot be parsed")
 	}
 	for _, host := range []string{
 		"foo-manager-service.operators", "foo-manager-service.operators.svc", "foo-manager-service.operators.svc.cluster.local",
@@ -57,38 +57,38 @@ func TestRotation(t *testing.T) {
 		edit   func(*corev1.Secret)
 		renew  bool
 	}{
-		"new":             {reason: "What was just made is kept."},
-		"a day and a bit": {reason: "It is kept until a day before its end.", after: certValidFor - certMinFresh - time.Second},
-		"a day":           {reason: "A day before its end it is replaced.", after: certValidFor - certMinFresh + time.Second, renew: true},
-		"over":            {reason: "One that has ended is replaced.", after: certValidFor + time.Hour, renew: true},
-		"clock behind":    {reason: "Another manager's clock may have been a little ahead.", after: -30 * time.Second},
+		"new":             {reason: "A new certificate is kept."},
+		"a day and a bit": {reason: "A certificate is kept until a day before it expires.", after: certValidFor - certMinFresh - time.Second},
+		"a day":           {reason: "A certificate is renewed a day before it expires.", after: certValidFor - certMinFresh + time.Second, renew: true},
+		"over":            {reason: "An expired certificate is renewed.", after: certValidFor + time.Hour, renew: true},
+		"clock behind":    {reason: "A certificate that is valid from a few seconds in the future is kept, since clocks differ.", after: -30 * time.Second},
 		"no authority": {
-			reason: "Without the authority it is not trusted.",
+			reason: "A certificate without its authority is renewed.",
 			edit:   func(s *corev1.Secret) { delete(s.Data, "olmCAKey") }, renew: true,
 		},
 		"another authority": {
-			reason: "It has to be signed by the authority beside it.",
-			edit:   func(s *corev1.Secret) { s.Data["olmCAKey"] = certified(t, now).Data["olmCAKey"] }, renew: true,
+			reason: "A certificate of another authority is renewed.",
+			edit:   func(s *corev1.Secret) { s.Data["olmCAKey"] = certificateSecret(t, now).Data["olmCAKey"] }, renew: true,
 		},
 		"another key": {
-			reason: "A certificate is of no use without its key.",
-			edit:   func(s *corev1.Secret) { s.Data["tls.key"] = certified(t, now).Data["tls.key"] }, renew: true,
+			reason: "A certificate without its key is renewed.",
+			edit:   func(s *corev1.Secret) { s.Data["tls.key"] = certificateSecret(t, now).Data["tls.key"] }, renew: true,
 		},
 		"nonsense": {
-			reason: "What cannot be read is replaced.",
+			reason: "A certificate that cannot be parsed is renewed.",
 			edit: func(s *corev1.Secret) {
 				s.Data["olmCAKey"] = []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
 			}, renew: true,
 		},
 		"another Secret": {
-			reason: "Another Secret is not the one.",
+			reason: "A Secret of another name is not used.",
 			edit:   func(s *corev1.Secret) { s.Name = "other" }, renew: true,
 		},
 	}
-	csv := plain(t, hooked(validating())).CSV
+	csv := plain(t, withWebhooks(validating())).CSV
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			secret := certified(t, now)
+			secret := certificateSecret(t, now)
 			if tc.edit != nil {
 				tc.edit(&secret)
 			}
@@ -106,7 +106,7 @@ func TestRotation(t *testing.T) {
 			}
 			if last, next := certs.LastUpdated(), certs.RotateAt(); !last.Equal(&metav1.Time{Time: made}) ||
 				!next.Equal(&metav1.Time{Time: made.Add(certValidFor - certMinFresh)}) {
-				t.Errorf("made %s, to be replaced %s", last, next)
+				t.Errorf("created at %s, to be renewed at %s", last, next)
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func TestNoCertificates(t *testing.T) {
 	if err != nil || len(certs) > 0 || certs.LastUpdated() != nil || certs.RotateAt() != nil {
 		t.Errorf("an operator without webhooks has no certificate, but got %v, %v", certs, err)
 	}
-	in := plain(t, hooked(validating()))
+	in := plain(t, withWebhooks(validating()))
 	in.Certificates = nil
 	if _, err := Render(in); err == nil {
 		t.Error("a deployment was rendered without the certificate that it serves with")

@@ -12,25 +12,25 @@ import (
 )
 
 // pods edits the pod template of the CSV's Deployment.
-func pods(edit func(*corev1.PodTemplateSpec)) change {
+func withPodTemplate(edit func(*corev1.PodTemplateSpec)) change {
 	return func(in *Install) { edit(&in.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs[0].Spec.Template) }
 }
 
-func configured(config olm.SubscriptionConfig) change {
+func withConfig(config olm.SubscriptionConfig) change {
 	return func(in *Install) { in.Config = &config }
 }
 
 func TestDeploymentMetadata(t *testing.T) {
-	in := plain(t, targeting("b", "a"), func(in *Install) {
+	in := plain(t, withTargets("b", "a"), func(in *Install) {
 		in.CSV.Annotations = map[string]string{
 			"alm-examples": "[]", "olm.targetNamespaces": "old", "who": "csv",
 			"operatorstatus.io/install-plan":                   "install-abc",
 			"kubectl.kubernetes.io/last-applied-configuration": "{}",
 		}
 		in.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs[0].Label = labels.Set{"mine": "yes", "olm.owner": "me"}
-	}, pods(func(p *corev1.PodTemplateSpec) {
+	}, withPodTemplate(func(p *corev1.PodTemplateSpec) {
 		p.Annotations = map[string]string{"who": "template", "its": "own"}
-	}), configured(olm.SubscriptionConfig{Annotations: map[string]string{"who": "config", "added": "yes"}}))
+	}), withConfig(olm.SubscriptionConfig{Annotations: map[string]string{"who": "config", "added": "yes"}}))
 	d := found[*appsv1.Deployment](t, rendered(t, in), "foo-manager")
 
 	annotations := map[string]string{
@@ -38,20 +38,20 @@ func TestDeploymentMetadata(t *testing.T) {
 		"olm.operatorGroup": "group", "olm.operatorNamespace": "operators", "olm.targetNamespaces": "a,b",
 	}
 	if diff := cmp.Diff(annotations, d.Spec.Template.Annotations); diff != "" {
-		t.Errorf("pods: the CSV wins over the template, and both over the config: -want, +got:\n%s", diff)
+		t.Errorf("annotations of pods, of which the CSV's override the template's, and both override the config's: -want, +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]string{"who": "config", "added": "yes"}, d.Annotations); diff != "" {
-		t.Errorf("deployment: the config's annotations: -want, +got:\n%s", diff)
+		t.Errorf("annotations of the Deployment, which are the config's: -want, +got:\n%s", diff)
 	}
 	own := map[string]string{
 		"mine": "yes", "olm.managed": "true",
 		"olm.owner": "foo.v1", "olm.owner.namespace": "operators", "olm.owner.kind": "ClusterServiceVersion",
 	}
 	if diff := cmp.Diff(own, d.Labels); diff != "" {
-		t.Errorf("the CSV's own labels must not change its owner: -want, +got:\n%s", diff)
+		t.Errorf("labels, of which those of the CSV must not change the owner: -want, +got:\n%s", diff)
 	}
 	if n := d.Spec.RevisionHistoryLimit; n == nil || *n != 1 {
-		t.Errorf("one old ReplicaSet is kept, but got %v", n)
+		t.Errorf("revisionHistoryLimit is %v, want 1", n)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestDeploymentConfig(t *testing.T) {
 		want   func(*corev1.PodSpec)
 	}{
 		"none": {
-			reason: "Every container knows its OperatorCondition; an init container does not.",
+			reason: "Each container gets the name of the OperatorCondition in its environment, and init containers do not.",
 			before: func(p *corev1.PodSpec) { p.InitContainers = []corev1.Container{{Name: "init"}} },
 			want: func(p *corev1.PodSpec) {
 				p.InitContainers = []corev1.Container{{Name: "init"}}
@@ -75,7 +75,7 @@ func TestDeploymentConfig(t *testing.T) {
 			},
 		},
 		"env": {
-			reason: "The config's variables win, in the place of the CSV's, and neither sets the OperatorCondition's name.",
+			reason: "Variables of the config override those of the CSV in place, and neither overrides the OperatorCondition's name.",
 			before: func(p *corev1.PodSpec) {
 				p.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "csv"}, {Name: "B", Value: "csv"}, {Name: "B", Value: "twice"}}
 			},
@@ -85,7 +85,7 @@ func TestDeploymentConfig(t *testing.T) {
 			},
 		},
 		"volumes and mounts": {
-			reason: "Those of the same name are replaced, others are added, and a new volume may be mounted twice.",
+			reason: "Volumes and mounts of the same name are replaced, others are added, and a new volume may be mounted twice.",
 			before: func(p *corev1.PodSpec) {
 				p.Volumes = []corev1.Volume{{Name: "a"}}
 				p.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "a", MountPath: "/csv"}}
@@ -101,7 +101,7 @@ func TestDeploymentConfig(t *testing.T) {
 			},
 		},
 		"replaced whole": {
-			reason: "Resources and the node selector are replaced; tolerations and envFrom are added, none twice.",
+			reason: "Resources and the node selector are replaced; tolerations and envFrom are added without duplicates.",
 			before: func(p *corev1.PodSpec) {
 				p.NodeSelector = map[string]string{"csv": "yes"}
 				p.Tolerations = []corev1.Toleration{{Key: "a"}}
@@ -122,7 +122,7 @@ func TestDeploymentConfig(t *testing.T) {
 			},
 		},
 		"part of the affinity": {
-			reason: "A part that the config does not have stays, one that it has empty goes.",
+			reason: "A part of the affinity is kept if the config does not have it, and removed if the config has it empty.",
 			before: func(p *corev1.PodSpec) { p.Affinity = &corev1.Affinity{NodeAffinity: node, PodAntiAffinity: anti} },
 			config: olm.SubscriptionConfig{Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}},
 			want: func(p *corev1.PodSpec) {
@@ -131,13 +131,13 @@ func TestDeploymentConfig(t *testing.T) {
 			},
 		},
 		"empty affinity": {
-			reason: "An empty affinity takes all of it away.",
+			reason: "An empty affinity in the config removes the affinity.",
 			before: func(p *corev1.PodSpec) { p.Affinity = &corev1.Affinity{NodeAffinity: node} },
 			config: olm.SubscriptionConfig{Affinity: &corev1.Affinity{}},
 			want:   func(p *corev1.PodSpec) { p.Containers[0].Env = []corev1.EnvVar{name} },
 		},
 		"new affinity": {
-			reason: "A config's affinity is taken as it is where there was none.",
+			reason: "The affinity of the config is used if the CSV has none.",
 			config: olm.SubscriptionConfig{Affinity: &corev1.Affinity{NodeAffinity: node}},
 			want: func(p *corev1.PodSpec) {
 				p.Affinity = &corev1.Affinity{NodeAffinity: node}
@@ -147,7 +147,7 @@ func TestDeploymentConfig(t *testing.T) {
 	}
 	for label, tc := range cases {
 		t.Run(label, func(t *testing.T) {
-			in := plain(t, configured(tc.config), pods(func(p *corev1.PodTemplateSpec) {
+			in := plain(t, withConfig(tc.config), withPodTemplate(func(p *corev1.PodTemplateSpec) {
 				if tc.before != nil {
 					tc.before(&p.Spec)
 				}

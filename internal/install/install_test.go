@@ -61,15 +61,15 @@ func grants(account string, rules ...rbacv1.PolicyRule) olm.StrategyDeploymentPe
 	return olm.StrategyDeploymentPermissions{ServiceAccountName: account, Rules: rules}
 }
 
-func asking(permissions ...olm.StrategyDeploymentPermissions) change {
+func withPermissions(permissions ...olm.StrategyDeploymentPermissions) change {
 	return func(in *Install) { in.CSV.Spec.InstallStrategy.StrategySpec.Permissions = permissions }
 }
 
-func askingCluster(permissions ...olm.StrategyDeploymentPermissions) change {
+func withClusterPermissions(permissions ...olm.StrategyDeploymentPermissions) change {
 	return func(in *Install) { in.CSV.Spec.InstallStrategy.StrategySpec.ClusterPermissions = permissions }
 }
 
-func targeting(namespaces ...string) change {
+func withTargets(namespaces ...string) change {
 	return func(in *Install) { in.Targets = namespaces }
 }
 
@@ -166,19 +166,19 @@ func TestRender(t *testing.T) {
 		leftOut []string
 	}{
 		"nothing asked": {
-			reason: "An operator that asks for nothing gets its deployment, its OperatorCondition and the roles for its API.",
+			reason: "An operator without permissions gets its Deployment, its OperatorCondition and the roles for its API.",
 		},
 		"own namespace": {
-			reason:  "In its own namespace an operator has a role, and the account is made.",
-			changes: []change{asking(grants("foo", rule("get", "pods"))), targeting("operators")},
+			reason:  "An operator of its own namespace gets its ServiceAccount and a Role there.",
+			changes: []change{withPermissions(grants("foo", rule("get", "pods"))), withTargets("operators")},
 			want: []string{
 				"ServiceAccount operators/foo",
 				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
 			},
 		},
 		"two namespaces": {
-			reason:  "Every target namespace has the role, whatever their order.",
-			changes: []change{asking(grants("foo", rule("get", "pods"))), targeting("b", "operators", "a", "b")},
+			reason:  "Each target namespace gets the Role, whatever the order.",
+			changes: []change{withPermissions(grants("foo", rule("get", "pods"))), withTargets("b", "operators", "a", "b")},
 			want: []string{
 				"ServiceAccount operators/foo",
 				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
@@ -187,8 +187,8 @@ func TestRender(t *testing.T) {
 			},
 		},
 		"all namespaces": {
-			reason:  "An operator of all namespaces has its permissions in the cluster too.",
-			changes: []change{asking(grants("foo", rule("get", "pods"))), targeting("")},
+			reason:  "An operator of all namespaces gets a ClusterRole for its namespaced permissions, too.",
+			changes: []change{withPermissions(grants("foo", rule("get", "pods"))), withTargets("")},
 			want: []string{
 				"ServiceAccount operators/foo",
 				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
@@ -196,10 +196,10 @@ func TestRender(t *testing.T) {
 			},
 		},
 		"covered by cluster permissions": {
-			reason: "What the cluster permissions hold is not granted in the cluster a second time.",
+			reason: "Permissions that the cluster permissions cover are not granted in the cluster twice.",
 			changes: []change{
-				asking(grants("foo", rule("get", "pods"))),
-				askingCluster(grants("foo", rule("*", "*"))),
+				withPermissions(grants("foo", rule("get", "pods"))),
+				withClusterPermissions(grants("foo", rule("*", "*"))),
 			},
 			want: []string{
 				"ServiceAccount operators/foo",
@@ -208,10 +208,10 @@ func TestRender(t *testing.T) {
 			},
 		},
 		"covered for another account": {
-			reason: "What another account may do in the cluster is no help.",
+			reason: "Cluster permissions of another account do not cover permissions.",
 			changes: []change{
-				asking(grants("foo", rule("get", "pods"))),
-				askingCluster(grants("bar", rule("*", "*"))),
+				withPermissions(grants("foo", rule("get", "pods"))),
+				withClusterPermissions(grants("bar", rule("*", "*"))),
 			},
 			want: []string{
 				"ServiceAccount operators/bar", "ServiceAccount operators/foo",
@@ -221,8 +221,8 @@ func TestRender(t *testing.T) {
 			},
 		},
 		"default account, asked twice": {
-			reason:  "The default account is there without being made, and the same permissions are one role.",
-			changes: []change{asking(grants("default", rule("get", "pods")), grants("default", rule("get", "pods"))), targeting("operators")},
+			reason:  "The default account is not created, and equal permissions result in one Role.",
+			changes: []change{withPermissions(grants("default", rule("get", "pods")), grants("default", rule("get", "pods"))), withTargets("operators")},
 			want:    []string{"Role operators/foo.v1-default-*", "RoleBinding operators/foo.v1-default-*"},
 		},
 	}
@@ -245,9 +245,9 @@ func TestRender(t *testing.T) {
 
 // TestRenderGrant verifies that permissions come from the grant alone.
 func TestRenderGrant(t *testing.T) {
-	in := plain(t, asking(grants("foo", rule("get", "pods"))), targeting("operators"))
-	asking(grants("foo", rule("*", "*")))(&in)
-	askingCluster(grants("foo", rule("*", "*")))(&in)
+	in := plain(t, withPermissions(grants("foo", rule("get", "pods"))), withTargets("operators"))
+	withPermissions(grants("foo", rule("*", "*")))(&in)
+	withClusterPermissions(grants("foo", rule("*", "*")))(&in)
 	out := rendered(t, in)
 	for _, obj := range out.Objects {
 		if _, ok := obj.Object.(*rbacv1.ClusterRoleBinding); ok {
@@ -255,7 +255,7 @@ func TestRenderGrant(t *testing.T) {
 		}
 		if role, ok := obj.Object.(*rbacv1.Role); ok && strings.HasPrefix(role.Name, "foo.v1-") {
 			if diff := cmp.Diff([]rbacv1.PolicyRule{rule("get", "pods")}, role.Rules); diff != "" {
-				t.Errorf("the role is not what was granted: -want, +got:\n%s", diff)
+				t.Errorf("rules of the granted role: -want, +got:\n%s", diff)
 			}
 		}
 	}
@@ -263,7 +263,7 @@ func TestRenderGrant(t *testing.T) {
 
 // TestOwnership verifies that an object belongs to its CSV by label, and by owner reference only in the same namespace.
 func TestOwnership(t *testing.T) {
-	in := plain(t, asking(grants("foo", rule("get", "pods"))), targeting("operators", "a"))
+	in := plain(t, withPermissions(grants("foo", rule("get", "pods"))), withTargets("operators", "a"))
 	no := false
 	for _, obj := range rendered(t, in).Objects {
 		if obj.GetObjectKind().GroupVersionKind().Empty() {
@@ -292,7 +292,7 @@ func TestOwnership(t *testing.T) {
 			t.Errorf("%s: owners: -want, +got:\n%s", obj.GetName(), diff)
 		}
 		if _, ok := obj.Object.(*corev1.ServiceAccount); obj.IfAbsent != ok {
-			t.Errorf("%s: only a service account is made if absent", obj.GetName())
+			t.Errorf("%s: only a service account may be created only if absent", obj.GetName())
 		}
 	}
 }
@@ -304,7 +304,7 @@ func TestOwners(t *testing.T) {
 		Labels:          map[string]string{LabelOwner: "group", LabelOwnerKind: "OperatorGroup", LabelOwnerNamespace: "operators"},
 	}}
 	if owners := Owners(foreign); owners != nil {
-		t.Errorf("an object of a Deployment and an OperatorGroup belongs to no CSV, but got %v", owners)
+		t.Errorf("an object without an owning CSV has the owners %v", owners)
 	}
 }
 
@@ -315,12 +315,12 @@ func TestRenderRejects(t *testing.T) {
 		want   Error
 	}{
 		"strategy": {
-			reason: "There is one install strategy.",
+			reason: "An install strategy other than deployment is rejected.",
 			change: func(in *Install) { in.CSV.Spec.InstallStrategy.StrategyName = "helm" },
 			want:   Error{v1alpha1.CSVReasonInvalidStrategy, `Unknown install strategy "helm": it must be "deployment"`},
 		},
 		"two deployments of a name": {
-			reason: "The second would overwrite the first.",
+			reason: "Two deployments of one name are rejected.",
 			change: func(in *Install) {
 				s := &in.CSV.Spec.InstallStrategy.StrategySpec
 				s.DeploymentSpecs = append(s.DeploymentSpecs, s.DeploymentSpecs[0])
@@ -328,17 +328,17 @@ func TestRenderRejects(t *testing.T) {
 			want: Error{v1alpha1.CSVReasonInvalidStrategy, `The install strategy has two deployments named "foo-manager"`},
 		},
 		"deployment without a name": {
-			reason: "Nothing can be made without a name.",
+			reason: "A deployment without a name is rejected.",
 			change: func(in *Install) { in.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs[0].Name = "" },
 			want:   Error{v1alpha1.CSVReasonInvalidStrategy, "Deployment number 1 of the install strategy has no name"},
 		},
 		"permissions of nobody": {
-			reason: "Permissions need a service account.",
-			change: asking(grants("", rule("get", "pods"))),
+			reason: "Permissions without a service account are rejected.",
+			change: withPermissions(grants("", rule("get", "pods"))),
 			want:   Error{v1alpha1.CSVReasonInvalidStrategy, "Permissions of the install strategy name no service account"},
 		},
 		"API services": {
-			reason: "API services are not registered here, and the error names them.",
+			reason: "API services are rejected, and the error contains their names.",
 			change: func(in *Install) {
 				in.CSV.Spec.APIServiceDefinitions.Owned = []olm.APIServiceDescription{
 					{Group: "b.example.com", Version: "v1"}, {Group: "a.example.com", Version: "v1"}, {Group: "a.example.com", Version: "v1"},
@@ -364,7 +364,7 @@ func TestRenderRejects(t *testing.T) {
 // TestUngranted verifies that an operator without a grant gets no permissions and no webhooks, in its namespace or
 // elsewhere.
 func TestUngranted(t *testing.T) {
-	in := ungranted(plain(t, asking(grants("foo", rule("get", "pods"))), askingCluster(grants("foo", rule("get", "nodes"))), targeting("a", "operators")))
+	in := ungranted(plain(t, withPermissions(grants("foo", rule("get", "pods"))), withClusterPermissions(grants("foo", rule("get", "nodes"))), withTargets("a", "operators")))
 	want := []string{"OperatorCondition operators/foo.v1", "Role operators/foo.v1", "RoleBinding operators/foo.v1", "Deployment operators/foo-manager"}
 	if diff := cmp.Diff(byPhase(want), listing(rendered(t, in))); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -373,7 +373,7 @@ func TestUngranted(t *testing.T) {
 
 // TestPermissions verifies that the permissions that an InstallPlan applies are the ones that the CSV controller keeps.
 func TestPermissions(t *testing.T) {
-	in := plain(t, asking(grants("foo", rule("get", "pods"))), askingCluster(grants("foo", rule("get", "nodes"))), targeting("b", "a", "operators"))
+	in := plain(t, withPermissions(grants("foo", rule("get", "pods"))), withClusterPermissions(grants("foo", rule("get", "nodes"))), withTargets("b", "a", "operators"))
 	var want, got []Object
 	for _, o := range rendered(t, in).Objects {
 		if o.Right {

@@ -19,7 +19,7 @@ const (
 )
 
 func TestLiftedPermissions(t *testing.T) {
-	out := rendered(t, plain(t, asking(grants("foo", rule("get", "pods"))), askingCluster(grants("foo", rule("get", "nodes")))))
+	out := rendered(t, plain(t, withPermissions(grants("foo", rule("get", "pods"))), withClusterPermissions(grants("foo", rule("get", "nodes")))))
 
 	if diff := cmp.Diff([]rbacv1.PolicyRule{rule("get", "pods")}, found[*rbacv1.Role](t, out, roleName).Rules); diff != "" {
 		t.Errorf("the role: -want, +got:\n%s", diff)
@@ -29,7 +29,7 @@ func TestLiftedPermissions(t *testing.T) {
 		{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{""}, Resources: []string{"namespaces"}},
 	}
 	if diff := cmp.Diff(lifted, found[*rbacv1.ClusterRole](t, out, roleName).Rules); diff != "" {
-		t.Errorf("an operator of all namespaces has to find them: -want, +got:\n%s", diff)
+		t.Errorf("rules of the cluster role for namespaces: -want, +got:\n%s", diff)
 	}
 	if diff := cmp.Diff([]rbacv1.PolicyRule{rule("get", "nodes")}, found[*rbacv1.ClusterRole](t, out, clusterRoleName).Rules); diff != "" {
 		t.Errorf("the cluster role: -want, +got:\n%s", diff)
@@ -46,7 +46,7 @@ func TestLiftedPermissions(t *testing.T) {
 }
 
 func TestOperatorCondition(t *testing.T) {
-	out := rendered(t, plain(t, asking(grants("foo"), grants("bar")), askingCluster(grants("foo"))))
+	out := rendered(t, plain(t, withPermissions(grants("foo"), grants("bar")), withClusterPermissions(grants("foo"))))
 	var names []string
 	for _, s := range found[*rbacv1.RoleBinding](t, out, "foo.v1").Subjects {
 		names = append(names, s.Name)
@@ -83,7 +83,7 @@ func TestAPIRoles(t *testing.T) {
 		"olm.managed": "true",
 	}
 	if diff := cmp.Diff(labels, found[*rbacv1.ClusterRole](t, out, "foos.example.com-v1-crdview").Labels); diff != "" {
-		t.Errorf("any subject that may view a namespace may view the definition: -want, +got:\n%s", diff)
+		t.Errorf("labels of the role to view the CRD: -want, +got:\n%s", diff)
 	}
 }
 
@@ -94,20 +94,20 @@ func TestGroupRoles(t *testing.T) {
 	again.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: "foos.example.com", Version: "v1", Kind: "Foo"}}
 	roles := GroupRoles(group, map[string]*v1alpha1.ClusterServiceVersion{"foo.v1": csv, "foo.v2": again})
 	if len(roles) != 3 {
-		t.Fatalf("one role for each access level, but got %d", len(roles))
+		t.Fatalf("got %d roles, want one for each access level", len(roles))
 	}
 	api := found[*rbacv1.ClusterRole](t, rendered(t, plain(t)), "foos.example.com-v1-admin")
 	gathered := roles[0].AggregationRule.ClusterRoleSelectors
 	if len(gathered) != 1 {
-		t.Fatalf("an API is gathered once, but got %v", gathered)
+		t.Fatalf("got selectors %v, want one for the API", gathered)
 	}
 	for label := range gathered[0].MatchLabels {
 		if api.Labels[label] != "true" {
-			t.Errorf("the group's role gathers by %s, which the role for the API does not have", label)
+			t.Errorf("the group's role selects label %s, which the role for the API does not have", label)
 		}
 	}
 	if none := GroupRoles(group, nil); none[0].AggregationRule != nil || none[0].Name != roles[0].Name {
-		t.Errorf("a group without operators has the same roles, which gather nothing, but got %+v", none[0])
+		t.Errorf("a group without operators has the role %+v, want the same name without an aggregation rule", none[0])
 	}
 	if diff := cmp.Diff("olm.og.group.admin-UdVC8TmyfgW8oV4l7P1k0ab8tmXcMSsgCEcUo", roles[0].GetName()); diff != "" {
 		t.Errorf("the name: -want, +got:\n%s", diff)

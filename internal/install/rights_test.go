@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// given returns two Roles and a ClusterRole, bound to a subject, and a binding whose Role does not exist.
-func given(subject rbacv1.Subject) Rights {
+// rightsOf returns two Roles and a ClusterRole, bound to a subject, and a binding whose Role does not exist.
+func rightsOf(subject rbacv1.Subject) Rights {
 	namespaced := metav1.ObjectMeta{Namespace: "operators", Name: "r"}
 	other := metav1.ObjectMeta{Namespace: "other", Name: "r"}
 	cluster := metav1.ObjectMeta{Name: "r"}
@@ -41,42 +41,42 @@ func TestRights(t *testing.T) {
 		want      []rbacv1.PolicyRule
 	}{
 		"in its namespace": {
-			reason:    "It has the cluster's rights and those of the namespace.",
+			reason:    "A service account has the rights of the cluster and of the namespace.",
 			subject:   rbacv1.Subject{Kind: "ServiceAccount", Namespace: "operators", Name: "foo"},
 			namespace: "operators",
 			want:      []rbacv1.PolicyRule{rule("get", "nodes"), rule("get", "pods")},
 		},
 		"in another": {
-			reason:    "Rights in another namespace are others.",
+			reason:    "A service account does not have the rights of a namespace other than the one in question.",
 			subject:   rbacv1.Subject{Kind: "User", Name: "system:serviceaccount:operators:foo"},
 			namespace: "other",
 			want:      []rbacv1.PolicyRule{rule("get", "nodes"), rule("get", "secrets")},
 		},
 		"everywhere": {
-			reason:  "A role is not for everywhere.",
+			reason:  "Rights in a namespace are not rights in all namespaces.",
 			subject: rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:operators"},
 			want:    []rbacv1.PolicyRule{rule("get", "nodes")},
 		},
 		"no namespace": {
-			reason:    "A subject without a namespace is one of the binding's.",
+			reason:    "A ServiceAccount subject without a namespace is in the namespace of the binding.",
 			subject:   rbacv1.Subject{Kind: "ServiceAccount", Name: "foo"},
 			namespace: "operators",
 			want:      []rbacv1.PolicyRule{rule("get", "pods")},
 		},
 		"someone else": {
-			reason:    "A namesake in another namespace is someone else.",
+			reason:    "A service account of the same name in another namespace is another subject.",
 			subject:   rbacv1.Subject{Kind: "ServiceAccount", Namespace: "other", Name: "foo"},
 			namespace: "operators",
 		},
 		"another group": {
-			reason:    "It is not in every group.",
+			reason:    "A service account is not a member of other groups.",
 			subject:   rbacv1.Subject{Kind: "Group", Name: "system:masters"},
 			namespace: "operators",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := given(tc.subject).Of(types.NamespacedName{Namespace: "operators", Name: "foo"}, tc.namespace)
+			got := rightsOf(tc.subject).Of(types.NamespacedName{Namespace: "operators", Name: "foo"}, tc.namespace)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
@@ -108,10 +108,10 @@ func TestPermissionStatuses(t *testing.T) {
 		met      bool
 		want     []olm.RequirementStatus
 	}{
-		"nothing asked": {reason: "Who asks for nothing has it.", met: true},
+		"nothing asked": {reason: "The requirements are met without permissions.", met: true},
 		"met": {
-			reason:   "The account is there and may do what it has to.",
-			changes:  []change{asking(grants("foo", rule("get", "pods")))},
+			reason:   "The requirements are met if the service account exists and has the permissions.",
+			changes:  []change{withPermissions(grants("foo", rule("get", "pods")))},
 			accounts: []corev1.ServiceAccount{account},
 			met:      true,
 			want: []olm.RequirementStatus{{
@@ -120,15 +120,15 @@ func TestPermissionStatuses(t *testing.T) {
 			}},
 		},
 		"no account": {
-			reason:  "Without the account there is nothing to look for.",
-			changes: []change{asking(grants("foo", rule("get", "pods")))},
+			reason:  "A service account that does not exist is reported without its permissions.",
+			changes: []change{withPermissions(grants("foo", rule("get", "pods")))},
 			want: []olm.RequirementStatus{{
 				Version: "v1", Kind: "ServiceAccount", Name: "foo", Status: "NotPresent", Message: "Service account does not exist",
 			}},
 		},
 		"another's account": {
-			reason:   "Another operator's account goes with that operator.",
-			changes:  []change{asking(grants("foo", rule("get", "pods")))},
+			reason:   "A service account that another operator owns is reported, since it is deleted with that operator.",
+			changes:  []change{withPermissions(grants("foo", rule("get", "pods")))},
 			accounts: []corev1.ServiceAccount{others},
 			want: []olm.RequirementStatus{{
 				Version: "v1", Kind: "ServiceAccount", Name: "foo", Status: "PresentNotSatisfied",
@@ -136,8 +136,8 @@ func TestPermissionStatuses(t *testing.T) {
 			}},
 		},
 		"a rule is missing": {
-			reason:   "What it may do in one namespace it may not do everywhere.",
-			changes:  []change{asking(grants("foo", rule("get", "pods"))), askingCluster(grants("foo", rule("get", "secrets")))},
+			reason:   "A permission in one namespace does not satisfy a cluster permission.",
+			changes:  []change{withPermissions(grants("foo", rule("get", "pods"))), withClusterPermissions(grants("foo", rule("get", "secrets")))},
 			accounts: []corev1.ServiceAccount{account},
 			want: []olm.RequirementStatus{{
 				Version: "v1", Kind: "ServiceAccount", Name: "foo", Status: "PresentNotSatisfied",
@@ -146,7 +146,7 @@ func TestPermissionStatuses(t *testing.T) {
 			}},
 		},
 	}
-	rights := given(rbacv1.Subject{Kind: "ServiceAccount", Namespace: "operators", Name: "foo"})
+	rights := rightsOf(rbacv1.Subject{Kind: "ServiceAccount", Namespace: "operators", Name: "foo"})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			met, got := PermissionStatuses(plain(t, tc.changes...).CSV, tc.accounts, rights)

@@ -17,11 +17,11 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-func hooked(webhooks ...olm.WebhookDescription) change {
+func withWebhooks(webhooks ...olm.WebhookDescription) change {
 	return func(in *Install) { in.CSV.Spec.WebhookDefinitions = webhooks }
 }
 
-func over(group, resource string) []admissionregistrationv1.RuleWithOperations {
+func rulesFor(group, resource string) []admissionregistrationv1.RuleWithOperations {
 	return []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, Resources: []string{resource}}}}
 }
 
@@ -30,7 +30,7 @@ func validating(edits ...func(*olm.WebhookDescription)) olm.WebhookDescription {
 	target := intstr.FromInt32(9443)
 	out := olm.WebhookDescription{
 		GenerateName: "vfoo.example.com", Type: olm.ValidatingAdmissionWebhook, DeploymentName: "foo-manager",
-		TargetPort: &target, AdmissionReviewVersions: []string{"v1"}, Rules: over("example.com", "foos"),
+		TargetPort: &target, AdmissionReviewVersions: []string{"v1"}, Rules: rulesFor("example.com", "foos"),
 	}
 	for _, edit := range edits {
 		edit(&out)
@@ -56,7 +56,7 @@ var serves = []string{
 }
 
 func TestWebhooks(t *testing.T) {
-	in := plain(t, hooked(validating(), validating(mutating)))
+	in := plain(t, withWebhooks(validating(), validating(mutating)))
 	out := rendered(t, in)
 	want := append(append([]string{}, always[:7]...), serves...)
 	want = append(want,
@@ -72,7 +72,7 @@ func TestWebhooks(t *testing.T) {
 
 	port := int32(443)
 	registered := []admissionregistrationv1.ValidatingWebhook{{
-		Name: "vfoo.example.com", Rules: over("example.com", "foos"), AdmissionReviewVersions: []string{"v1"},
+		Name: "vfoo.example.com", Rules: rulesFor("example.com", "foos"), AdmissionReviewVersions: []string{"v1"},
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{
 			Service:  &admissionregistrationv1.ServiceReference{Namespace: "operators", Name: "foo-manager-service", Port: &port},
 			CABundle: in.Certificates["foo-manager"].CA,
@@ -80,12 +80,12 @@ func TestWebhooks(t *testing.T) {
 	}}
 	name := in.webhookName(validating())
 	if diff := cmp.Diff(registered, found[*admissionregistrationv1.ValidatingWebhookConfiguration](t, out, name).Webhooks); diff != "" {
-		t.Errorf("the port defaults to 443: -want, +got:\n%s", diff)
+		t.Errorf("webhooks, with the default port 443: -want, +got:\n%s", diff)
 	}
 	ports := []corev1.ServicePort{{Name: "443", Port: 443, TargetPort: intstr.FromInt32(9443)}}
 	service := found[*corev1.Service](t, out, "foo-manager-service").Spec
 	if diff := cmp.Diff(corev1.ServiceSpec{Ports: ports, Selector: map[string]string{"app": "foo"}}, service); diff != "" {
-		t.Errorf("webhooks share a port: -want, +got:\n%s", diff)
+		t.Errorf("Service with the shared port of both webhooks: -want, +got:\n%s", diff)
 	}
 }
 
@@ -96,15 +96,15 @@ func TestWebhookName(t *testing.T) {
 		t.Errorf("the next version registers %s, not %s", next, name)
 	}
 	if other := plain(t, func(in *Install) { in.CSV.Namespace = "other" }).webhookName(validating()); other == name {
-		t.Errorf("an operator in another namespace registers %s too", other)
+		t.Errorf("an operator in another namespace registers %s, too", other)
 	}
 }
 
 func TestWebhooksNotGranted(t *testing.T) {
-	grantless := plain(t, hooked(validating(), validating(converting)))
+	grantless := plain(t, withWebhooks(validating(), validating(converting)))
 	grantless.Grant.Webhooks = nil
 	for name, in := range map[string]Install{
-		"nothing granted": ungranted(plain(t, hooked(validating(), validating(converting)))),
+		"nothing granted": ungranted(plain(t, withWebhooks(validating(), validating(converting)))),
 		"not granted":     grantless,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestWebhooksNotGranted(t *testing.T) {
 					t.Errorf("%s was registered", obj.GetName())
 				}
 				if obj.GetNamespace() == "kube-system" {
-					t.Errorf("%s was created, though no webhooks are granted", obj.GetName())
+					t.Errorf("%s was created although no webhooks are granted", obj.GetName())
 				}
 			}
 			if len(out.Conversions) > 0 {
@@ -135,12 +135,12 @@ func TestWebhooksNotGranted(t *testing.T) {
 }
 
 func TestWebhookAsGranted(t *testing.T) {
-	in := plain(t, hooked(validating()))
-	in.CSV.Spec.WebhookDefinitions[0].Rules = over("", "secrets")
+	in := plain(t, withWebhooks(validating()))
+	in.CSV.Spec.WebhookDefinitions[0].Rules = rulesFor("", "secrets")
 	in.Grant.Webhooks = []olm.WebhookDescription{validating()}
 	got := found[*admissionregistrationv1.ValidatingWebhookConfiguration](t, rendered(t, in), in.webhookName(validating())).Webhooks[0].Rules
-	if diff := cmp.Diff(over("example.com", "foos"), got); diff != "" {
-		t.Errorf("a webhook is registered as it was granted: -want, +got:\n%s", diff)
+	if diff := cmp.Diff(rulesFor("example.com", "foos"), got); diff != "" {
+		t.Errorf("the granted webhook: -want, +got:\n%s", diff)
 	}
 }
 
@@ -152,9 +152,9 @@ func TestNamespaceSelector(t *testing.T) {
 		group   operatorsv1.OperatorGroupSpec
 		want    *metav1.LabelSelector
 	}{
-		"all": {reason: "All namespaces need no selector.", targets: []string{""}},
+		"all": {reason: "The webhook of an operator of all namespaces has no namespace selector.", targets: []string{""}},
 		"by name": {
-			reason:  "Namespaces that are named are selected by name.",
+			reason:  "Listed namespaces are selected by name.",
 			targets: []string{"b", "a"},
 			group:   operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}, Selector: labelled},
 			want: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -162,7 +162,7 @@ func TestNamespaceSelector(t *testing.T) {
 			}},
 		},
 		"names that cannot be": {
-			reason:  "No namespace has a name that is no DNS label, and the API server refuses it in a selector.",
+			reason:  "Names that are not valid DNS labels are left out, since the API server refuses them in a selector.",
 			targets: []string{"test-go-", "a", "B"},
 			group:   operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"test-go-", "a", "B"}},
 			want: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -170,7 +170,7 @@ func TestNamespaceSelector(t *testing.T) {
 			}},
 		},
 		"no name that can be": {
-			reason:  "Then no namespace is selected, rather than all: each has that label.",
+			reason:  "If no name is valid, no namespace is selected instead of all.",
 			targets: []string{"test-go-"},
 			group:   operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"test-go-"}},
 			want: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -178,7 +178,7 @@ func TestNamespaceSelector(t *testing.T) {
 			}},
 		},
 		"by label": {
-			reason:  "Namespaces that are selected by label are so for the webhook too.",
+			reason:  "The namespace selector of the OperatorGroup is used for the webhook.",
 			targets: []string{"a"},
 			group:   operatorsv1.OperatorGroupSpec{Selector: labelled},
 			want:    labelled,
@@ -186,7 +186,7 @@ func TestNamespaceSelector(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in := plain(t, hooked(validating()), targeting(tc.targets...), func(in *Install) { in.Group.Spec = tc.group })
+			in := plain(t, withWebhooks(validating()), withTargets(tc.targets...), func(in *Install) { in.Group.Spec = tc.group })
 			got := found[*admissionregistrationv1.ValidatingWebhookConfiguration](t, rendered(t, in), in.webhookName(validating()))
 			if diff := cmp.Diff(tc.want, got.Webhooks[0].NamespaceSelector); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
@@ -196,7 +196,7 @@ func TestNamespaceSelector(t *testing.T) {
 }
 
 func TestConversion(t *testing.T) {
-	in := plain(t, hooked(validating(converting)))
+	in := plain(t, withWebhooks(validating(converting)))
 	path, port := "/", int32(443)
 	want := []Conversion{{CRD: "foos.example.com", Spec: apiextensionsv1.CustomResourceConversion{
 		Strategy: "Webhook",
@@ -221,12 +221,12 @@ func TestConversion(t *testing.T) {
 	}
 	crd.Spec.PreserveUnknownFields = true
 	if err := got[0].ApplyTo(crd); err == nil {
-		t.Error("the API server refuses a conversion webhook where unknown fields are preserved")
+		t.Error("a conversion webhook is set although unknown fields are preserved, which the API server refuses")
 	}
 }
 
 func TestMountedCertificate(t *testing.T) {
-	in := plain(t, hooked(validating()), pods(func(p *corev1.PodTemplateSpec) {
+	in := plain(t, withWebhooks(validating()), withPodTemplate(func(p *corev1.PodTemplateSpec) {
 		p.Spec.ServiceAccountName = ""
 		p.Spec.Volumes = []corev1.Volume{{Name: "cert"}, {Name: "webhook-cert"}}
 		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "proxy"}, corev1.Container{Name: "mounting"})
@@ -263,7 +263,7 @@ func TestMountedCertificate(t *testing.T) {
 		t.Errorf("the account is %q", template.Spec.ServiceAccountName)
 	}
 	if template.Annotations["olmcahash"] != in.Certificates["foo-manager"].hash() {
-		t.Error("the pods do not follow the certificate")
+		t.Error("the pod template does not change with the certificate")
 	}
 }
 
@@ -274,61 +274,61 @@ func TestWebhookRejects(t *testing.T) {
 		want   string
 	}{
 		"no deployment": {
-			reason: "Somebody has to answer.",
-			change: hooked(validating(func(d *olm.WebhookDescription) { d.DeploymentName = "bar" })),
+			reason: "A webhook of a deployment that is not in the strategy is rejected.",
+			change: withWebhooks(validating(func(d *olm.WebhookDescription) { d.DeploymentName = "bar" })),
 			want:   `Webhook "vfoo.example.com" is invalid: deployment "bar" not found in the install strategy`,
 		},
 		"type": {
-			reason: "There are three types.",
-			change: hooked(validating(func(d *olm.WebhookDescription) { d.Type = "Deleting" })),
+			reason: "An unknown webhook type is rejected.",
+			change: withWebhooks(validating(func(d *olm.WebhookDescription) { d.Type = "Deleting" })),
 			want:   `Webhook "vfoo.example.com" is invalid: unknown type "Deleting"`,
 		},
 		"twice": {
-			reason: "Webhook names have to be unique.",
-			change: hooked(validating(), validating()),
+			reason: "Two webhooks of one name are rejected.",
+			change: withWebhooks(validating(), validating()),
 			want:   `Webhook "vfoo.example.com" is invalid: it is defined twice`,
 		},
 		"every group": {
-			reason: "Every group has OLM's own in it.",
-			change: hooked(validating(func(d *olm.WebhookDescription) { d.Rules = over("*", "pods") })),
+			reason: "A rule for all groups is rejected, since it includes the group of OLM.",
+			change: withWebhooks(validating(func(d *olm.WebhookDescription) { d.Rules = rulesFor("*", "pods") })),
 			want:   "webhook rules cannot include all groups",
 		},
 		"OLM's group": {
-			reason: "An operator must not stand in the way of its own removal.",
-			change: hooked(validating(func(d *olm.WebhookDescription) { d.Rules = over("operators.coreos.com", "subscriptions") })),
+			reason: "A rule for the group of OLM is rejected, since the webhook could block the operator's removal.",
+			change: withWebhooks(validating(func(d *olm.WebhookDescription) { d.Rules = rulesFor("operators.coreos.com", "subscriptions") })),
 			want:   "webhook rules cannot include the OLM group",
 		},
 		"webhooks": {
-			reason: "Nor in that of other webhooks.",
-			change: hooked(validating(func(d *olm.WebhookDescription) {
-				d.Rules = over("admissionregistration.k8s.io", "validatingwebhookconfigurations")
+			reason: "A rule for webhook configurations is rejected.",
+			change: withWebhooks(validating(func(d *olm.WebhookDescription) {
+				d.Rules = rulesFor("admissionregistration.k8s.io", "validatingwebhookconfigurations")
 			})),
 			want: "webhook rules cannot include MutatingWebhookConfiguration or ValidatingWebhookConfiguration resources",
 		},
 		"everything of admission": {
-			reason: "All resources are the webhooks too.",
-			change: hooked(validating(func(d *olm.WebhookDescription) { d.Rules = over("admissionregistration.k8s.io", "*/*") })),
+			reason: "A rule for all resources of the group of webhook configurations is rejected.",
+			change: withWebhooks(validating(func(d *olm.WebhookDescription) { d.Rules = rulesFor("admissionregistration.k8s.io", "*/*") })),
 			want:   "webhook rules cannot include MutatingWebhookConfiguration or ValidatingWebhookConfiguration resources",
 		},
 		"ports": {
-			reason: "A port of a Service leads to one place.",
-			change: hooked(validating(), validating(mutating, func(d *olm.WebhookDescription) { d.TargetPort = nil })),
+			reason: "Two target ports for one port of the Service are rejected.",
+			change: withWebhooks(validating(), validating(mutating, func(d *olm.WebhookDescription) { d.TargetPort = nil })),
 			want:   `Webhook "mfoo.example.com" is invalid: port 443 of deployment "foo-manager" has two target ports, 9443 and 443`,
 		},
 		"conversion of another's": {
-			reason: "Only who owns a definition converts it.",
-			change: hooked(validating(converting, func(d *olm.WebhookDescription) { d.ConversionCRDs = []string{"bars.example.com"} })),
+			reason: "A conversion webhook for a CRD that the operator does not own is rejected.",
+			change: withWebhooks(validating(converting, func(d *olm.WebhookDescription) { d.ConversionCRDs = []string{"bars.example.com"} })),
 			want:   `Webhook "cfoo.example.com" is invalid: it converts bars.example.com, which the operator does not own`,
 		},
 		"conversion of nothing": {
-			reason: "A conversion is of something.",
-			change: hooked(validating(converting, func(d *olm.WebhookDescription) { d.ConversionCRDs = nil })),
+			reason: "A conversion webhook without CRDs is rejected.",
+			change: withWebhooks(validating(converting, func(d *olm.WebhookDescription) { d.ConversionCRDs = nil })),
 			want:   `Webhook "cfoo.example.com" is invalid: conversionCRDs is empty`,
 		},
 		"conversion by a namespaced operator": {
-			reason: "Definitions are the cluster's, so their converter has to be too.",
+			reason: "A conversion webhook is rejected unless the operator supports all namespaces, since CRDs are cluster-scoped.",
 			change: func(in *Install) {
-				hooked(validating(converting))(in)
+				withWebhooks(validating(converting))(in)
 				in.CSV.Spec.InstallModes = append(in.CSV.Spec.InstallModes, olm.InstallMode{Type: olm.InstallModeTypeOwnNamespace, Supported: true})
 			},
 			want: `Webhook "cfoo.example.com" is invalid: conversion requires AllNamespaces to be the only supported install mode`,

@@ -18,12 +18,14 @@ func TestReaderOf(t *testing.T) {
 		change func(*appsv1.Deployment)
 		want   string
 	}{
-		"Ready":      {"The only pod is ready and of the current template.", func(*appsv1.Deployment) {}, "reader"},
-		"NotReady":   {"A pod that is not ready may have missed changes.", func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 0 }, gate.NoReader},
-		"OldPod":     {"The pod of an old template reads something else.", func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }, gate.NoReader},
-		"TwoPods":    {"A second pod may overwrite what the first reports.", func(d *appsv1.Deployment) { d.Status.Replicas = 2 }, gate.NoReader},
-		"NotYetSeen": {"The status is of an earlier spec.", func(d *appsv1.Deployment) { d.Generation = 3 }, gate.NoReader},
-		"Foreign":    {"A Deployment of that name that is not a reader's.", func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil }, gate.NoReader},
+		"Ready": {"A single ready pod of the current template is the reader.", func(*appsv1.Deployment) {}, "reader"},
+		"NotReady": {"A pod that is not ready is ignored, since it may have missed changes.",
+			func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 0 }, gate.NoReader},
+		"OldPod": {"A pod of an earlier template is not the reader, since its requests differ.",
+			func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }, gate.NoReader},
+		"TwoPods":    {"Two pods are not the reader, since both would write the status.", func(d *appsv1.Deployment) { d.Status.Replicas = 2 }, gate.NoReader},
+		"NotYetSeen": {"A status of an earlier spec is ignored.", func(d *appsv1.Deployment) { d.Generation = 3 }, gate.NoReader},
+		"Foreign":    {"A Deployment without the annotation of readers is ignored.", func(d *appsv1.Deployment) { d.Spec.Template.Annotations = nil }, gate.NoReader},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -75,6 +77,6 @@ func TestIdentity(t *testing.T) {
 		}
 	}
 	if again := base(); again.Identity() != base().Identity() {
-		t.Error("the same pod has two identities")
+		t.Error("the identity of the same pod differs")
 	}
 }

@@ -67,7 +67,7 @@ func TestDecide(t *testing.T) {
 		want       map[string]string // "mode: part of the reason"
 	}{
 		"Auto": {
-			reason: "Label and schema have to be ours; what lacks is named, with what to do about it.",
+			reason: "The mode is builtin only if the label and the schema of the CRD are ours, and the message states what is missing.",
 			flag:   ModeAuto,
 			want: map[string]string{
 				"Absent":         "off: apply config/lifecycle",
@@ -81,12 +81,12 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"AutoBesideOLM": {
-			reason: "Only OLM installs the olmconfigs CRD: with it the mode is olm, whatever the CRD of Subscriptions contains.",
+			reason: "The mode is olm if the olmconfigs CRD exists, whatever the CRD of Subscriptions contains, since only OLM installs it.",
 			flag:   ModeAuto, olmConfigs: true,
 			want: always("olm: only OLM installs"),
 		},
 		"Builtin": {
-			reason: "The flag asks for the loops; it does not make someone else's definitions ours.",
+			reason: "--lifecycle=builtin does not enable the lifecycle controllers without our CRDs.",
 			flag:   ModeBuiltin,
 			want: map[string]string{
 				"Absent":         "off: apply config/lifecycle",
@@ -100,14 +100,14 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"BuiltinBesideOLM": {
-			reason: "Nor does the flag have both run.",
+			reason: "--lifecycle=builtin does not enable the lifecycle controllers beside OLM.",
 			flag:   ModeBuiltin, olmConfigs: true,
 			want: always("olm: only OLM installs"),
 		},
-		"OLM":            {reason: "The flag decides.", flag: ModeOLM, want: always("olm: --lifecycle=olm")},
-		"OLMBesideOLM":   {reason: "The flag decides.", flag: ModeOLM, olmConfigs: true, want: always("olm: --lifecycle=olm")},
-		"Off":            {reason: "The flag decides.", flag: ModeOff, want: always("off: --lifecycle=off")},
-		"OffBesideAnOLM": {reason: "The flag decides.", flag: ModeOff, olmConfigs: true, want: always("off: --lifecycle=off")},
+		"OLM":            {reason: "--lifecycle=olm sets the mode.", flag: ModeOLM, want: always("olm: --lifecycle=olm")},
+		"OLMBesideOLM":   {reason: "--lifecycle=olm sets the mode beside OLM, too.", flag: ModeOLM, olmConfigs: true, want: always("olm: --lifecycle=olm")},
+		"Off":            {reason: "--lifecycle=off sets the mode.", flag: ModeOff, want: always("off: --lifecycle=off")},
+		"OffBesideAnOLM": {reason: "--lifecycle=off sets the mode beside OLM, too.", flag: ModeOff, olmConfigs: true, want: always("off: --lifecycle=off")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestDecide(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(slices.Sorted(maps.Keys(definitions)), slices.Sorted(maps.Keys(tc.want))); diff != "" {
-				t.Errorf("Every definition is to be decided about:\n%s", diff)
+				t.Errorf("CRDs without a wanted decision:\n%s", diff)
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func TestParseMode(t *testing.T) {
 		if err == nil || got != "" {
 			t.Errorf("ParseMode(%q): %q, %v; want an error", s, got, err)
 		} else if !strings.Contains(err.Error(), "[auto builtin olm off]") {
-			t.Errorf("ParseMode(%q): %v; want the values that there are", s, err)
+			t.Errorf("ParseMode(%q): %v; want the valid values", s, err)
 		}
 	}
 }

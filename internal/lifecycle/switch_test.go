@@ -39,7 +39,7 @@ func start(ctx context.Context, r reconcile.Reconciler) <-chan outcome {
 	return out
 }
 
-func came(from <-chan outcome) string {
+func resultOf(from <-chan outcome) string {
 	synctest.Wait()
 	select {
 	case o := <-from:
@@ -63,45 +63,45 @@ func TestWhile(t *testing.T) {
 		want   string
 	}{
 		"Undecided": {
-			reason: "Nothing runs before the mode is decided: not to be builtin is a decision too.",
+			reason: "No reconciler runs before the mode is decided, whichever mode it is for.",
 			do:     func(*Switch, context.CancelFunc) {},
 			want:   "waits",
 		},
 		"AnotherMode": {
-			reason: "A mode that does not suit is waited out, from one to the next.",
+			reason: "A request waits while the mode changes between other modes.",
 			do:     func(s *Switch, _ context.CancelFunc) { s.set(ModeOff); s.set(ModeOLM) },
 			want:   "waits",
 		},
 		"Suits": {
-			reason: "The request that waited is done once.",
+			reason: "A waiting request is reconciled once after the mode changed to its own.",
 			do:     func(s *Switch, _ context.CancelFunc) { s.set(ModeOff); synctest.Wait(); s.set(ModeBuiltin) },
 			calls:  1, want: "again false, error <nil>",
 		},
 		"AnErrorIsPassedOn": {
-			reason: "While the mode lasts an error is the controller's to retry.",
+			reason: "An error is returned to the controller while the mode lasts.",
 			inner:  func(context.Context) error { return refused },
 			do:     func(s *Switch, _ context.CancelFunc) { s.set(ModeBuiltin) },
 			calls:  1, want: "again false, error refused",
 		},
 		"CancelledWhenTheModeChanges": {
-			reason: "What is under way ends with its mode, without an error, and comes back to wait for it.",
+			reason: "A running reconcile is canceled without an error when the mode changes, and its request is requeued.",
 			inner:  untilCancelled,
 			do:     func(s *Switch, _ context.CancelFunc) { s.set(ModeBuiltin); synctest.Wait(); s.set(ModeOLM) },
 			calls:  1, want: "again true, error <nil>",
 		},
 		"TheSameModeAgain": {
-			reason: "Deciding the same mode again interrupts nothing.",
+			reason: "A reconcile is not interrupted if the same mode is decided again.",
 			inner:  untilCancelled,
 			do:     func(s *Switch, _ context.CancelFunc) { s.set(ModeBuiltin); synctest.Wait(); s.set(ModeBuiltin) },
 			calls:  1, want: "waits",
 		},
 		"EndsWhileWaiting": {
-			reason: "When the manager ends, so does waiting, and that is no error.",
+			reason: "A waiting request ends without an error when the manager ends.",
 			do:     func(_ *Switch, end context.CancelFunc) { end() },
 			want:   "again false, error <nil>",
 		},
 		"EndsWhileActing": {
-			reason: "What the manager's end cancels is not put back: there is no queue any more.",
+			reason: "A request that the manager's end cancels is not requeued.",
 			inner:  untilCancelled,
 			do:     func(s *Switch, end context.CancelFunc) { s.set(ModeBuiltin); synctest.Wait(); end() },
 			calls:  1, want: "again false, error context canceled",
@@ -124,7 +124,7 @@ func TestWhile(t *testing.T) {
 				done := start(ctx, s.While(Builtin, inner))
 				synctest.Wait()
 				tc.do(s, end)
-				if got := came(done); got != tc.want {
+				if got := resultOf(done); got != tc.want {
 					t.Errorf("%s\nit %s; want %s", tc.reason, got, tc.want)
 				}
 				if got := calls.Load(); got != tc.calls {
@@ -153,7 +153,7 @@ func TestAwaitEndsWithItsMode(t *testing.T) {
 		done()
 		synctest.Wait()
 		if s.Mode() != ModeOLM {
-			t.Errorf("after all have stopped the mode is %q", s.Mode())
+			t.Errorf("after all reconcilers have stopped the mode is %q", s.Mode())
 		}
 		ctx, end := context.WithCancel(t.Context())
 		end()
@@ -202,7 +202,7 @@ func TestNoRequestIsLost(t *testing.T) {
 	all.Wait()
 	for i := range whole {
 		if n := whole[i].Load(); n != 1 {
-			t.Errorf("request %d was done %d times", i, n)
+			t.Errorf("request %d was reconciled %d times", i, n)
 		}
 	}
 }
@@ -263,15 +263,15 @@ func TestNeverBoth(t *testing.T) {
 	end()
 	all.Wait()
 	if n := both.Load(); n > 0 {
-		t.Errorf("%d times one acted beside one of the other kind (%d and %d acted)", n, acted[0].Load(), acted[1].Load())
+		t.Errorf("reconcilers of both modes ran at the same time %d times (%d and %d runs)", n, acted[0].Load(), acted[1].Load())
 	}
 	if acted[0].Load() == 0 || acted[1].Load() == 0 {
-		t.Errorf("%d and %d acted; want some of both", acted[0].Load(), acted[1].Load())
+		t.Errorf("%d and %d runs; want some of both modes", acted[0].Load(), acted[1].Load())
 	}
 }
 
-// reading returns a client whose Get fails with *fails while that is not nil.
-func reading(t *testing.T, fails *error) client.Client {
+// failingClient returns a client whose Get fails with *fails while that is not nil.
+func failingClient(t *testing.T, fails *error) client.Client {
 	t.Helper()
 	scheme := kruntime.NewScheme()
 	if err := apiextensions.AddToScheme(scheme); err != nil {
@@ -290,7 +290,7 @@ func reading(t *testing.T, fails *error) client.Client {
 // TestSwitchFollows verifies that the mode follows CustomResourceDefinitions that are created, relabeled and deleted.
 func TestSwitchFollows(t *testing.T) {
 	var fails error
-	c := reading(t, &fails)
+	c := failingClient(t, &fails)
 	s := NewSwitch(ModeAuto, c)
 	configs := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: olmConfigsCRD}}
 	must := func(err error) {
@@ -304,18 +304,18 @@ func TestSwitchFollows(t *testing.T) {
 		do     func()
 		want   Mode
 	}{
-		{"Nothing is there.", func() {}, ModeOff},
-		{"Ours appears.", func() { must(c.Create(t.Context(), builtInCRD())) }, ModeBuiltin},
-		{"An OLM comes.", func() { must(c.Create(t.Context(), configs.DeepCopy())) }, ModeOLM},
-		{"It goes again.", func() { must(c.Delete(t.Context(), configs)) }, ModeBuiltin},
-		{"Somebody takes the label.", func() {
+		{"The mode is off without CRDs.", func() {}, ModeOff},
+		{"The mode is builtin once our CRD is created.", func() { must(c.Create(t.Context(), builtInCRD())) }, ModeBuiltin},
+		{"The mode is olm once the CRD of OLM is created.", func() { must(c.Create(t.Context(), configs.DeepCopy())) }, ModeOLM},
+		{"The mode is builtin once the CRD of OLM is deleted.", func() { must(c.Delete(t.Context(), configs)) }, ModeBuiltin},
+		{"The mode is off once our CRD loses its label.", func() {
 			must(c.Patch(t.Context(), builtInCRD(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":null}}`))))
 		}, ModeOff},
-		{"Ours is there again, and something holds on to it.", func() {
+		{"The mode is builtin once our CRD has its label again.", func() {
 			must(c.Patch(t.Context(), builtInCRD(), client.RawPatch(types.MergePatchType,
 				[]byte(`{"metadata":{"labels":{"operatorstatus.io/lifecycle":"builtin"},"finalizers":["example.com/holds"]}}`))))
 		}, ModeBuiltin},
-		{"It is being deleted: what lives in it goes.", func() { must(c.Delete(t.Context(), builtInCRD())) }, ModeOff},
+		{"The mode is off while our CRD is being deleted.", func() { must(c.Delete(t.Context(), builtInCRD())) }, ModeOff},
 	} {
 		step.do()
 		if _, err := s.Reconcile(t.Context(), reconcile.Request{}); err != nil {
@@ -330,7 +330,7 @@ func TestSwitchFollows(t *testing.T) {
 // TestSwitchKeepsItsMode verifies that a failed read does not change the mode.
 func TestSwitchKeepsItsMode(t *testing.T) {
 	var fails error
-	c := reading(t, &fails)
+	c := failingClient(t, &fails)
 	s := NewSwitch(ModeAuto, c)
 	if err := c.Create(t.Context(), builtInCRD()); err != nil {
 		t.Fatal(err)
@@ -353,7 +353,7 @@ func TestDecided(t *testing.T) {
 	}
 	s.set(ModeOff)
 	if err := s.Decided(); err != nil {
-		t.Errorf("off is a decision too: %v", err)
+		t.Errorf("mode off does not count as decided: %v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := undecided()
@@ -365,7 +365,7 @@ func TestDecided(t *testing.T) {
 		go s.set(ModeBuiltin) // waits for the reconciler
 		<-ctx.Done()
 		if err := s.Decided(); err != nil || s.Mode() != "" {
-			t.Errorf("while mode %q changes: %v", s.Mode(), err)
+			t.Errorf("not decided while mode %q changes: %v", s.Mode(), err)
 		}
 		release()
 		synctest.Wait()

@@ -27,11 +27,12 @@ func TestTolerateTerminating(t *testing.T) {
 		want    reconcile.Result
 		wantErr bool
 	}{
-		"Success":     {"It is passed on.", later, nil, later, false},
-		"Forbidden":   {"A permission may be missing for ever.", reconcile.Result{}, forbidden, reconcile.Result{}, true},
-		"Terminating": {"It ends when the namespace is gone.", reconcile.Result{}, terminating, reconcile.Result{RequeueAfter: retryTerminating}, false},
+		"Success":   {"A result without an error is returned.", later, nil, later, false},
+		"Forbidden": {"Another missing permission is returned as an error.", reconcile.Result{}, forbidden, reconcile.Result{}, true},
+		"Terminating": {"A request for a terminating namespace is retried later.",
+			reconcile.Result{}, terminating, reconcile.Result{RequeueAfter: retryTerminating}, false},
 		"Wrapped": {
-			"Controllers wrap errors, and join them.", reconcile.Result{},
+			"A wrapped and joined error is recognized.", reconcile.Result{},
 			errors.Join(errors.New("foo"), fmt.Errorf("creating: %w", terminating)),
 			reconcile.Result{RequeueAfter: retryTerminating}, false,
 		},

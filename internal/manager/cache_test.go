@@ -27,12 +27,12 @@ func TestStripSecrets(t *testing.T) {
 			name:   "Record",
 			secret: corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: own}, Data: map[string][]byte{"record.json.gz": large}},
 			want:   []string{"record.json.gz"},
-			reason: "tenants cannot write in the manager's namespace",
+			reason: "Data of a Secret in the manager's namespace is kept, since tenants cannot write there.",
 		},
 		{
 			name:   "Opaque",
 			secret: corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant"}, Data: map[string][]byte{"tls.crt": []byte("x"), "text": []byte("x")}},
-			reason: "only certificates are read",
+			reason: "Data of a Secret without a certificate is removed.",
 		},
 		{
 			name: "Certificate",
@@ -41,7 +41,7 @@ func TestStripSecrets(t *testing.T) {
 				Data: map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("x"), "olmCAKey": []byte("x"), "text": large},
 			},
 			want:   []string{"olmCAKey", "tls.crt", "tls.key"},
-			reason: "what is added to a certificate does not make it invalid, else it would be renewed forever",
+			reason: "Other data of a Secret with a certificate is removed, and the certificate is kept, so it is not renewed.",
 		},
 		{
 			name: "LargeCertificate",
@@ -50,7 +50,7 @@ func TestStripSecrets(t *testing.T) {
 				Data: map[string][]byte{"tls.crt": large, "tls.key": []byte("x")},
 			},
 			want:   []string{"tls.key"},
-			reason: "a certificate that was not made here is replaced",
+			reason: "A certificate that is too large is removed, so it is renewed.",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

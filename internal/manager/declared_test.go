@@ -62,7 +62,7 @@ func TestDeclared(t *testing.T) {
 	}
 	awaitEvent(t, p, v1alpha1.EventAnnotationsDiffer)
 
-	t.Log("an annotation that is taken off releases nothing, nor does deleting the Probe")
+	t.Log("removing an annotation or deleting the Probe does not end the hold")
 	unannotate(t, "foos.declared.example.com")
 	cluster.Await(t, p, func() string {
 		if got := message(p, v1alpha1.ConditionAnnotationsDiffer); !strings.Contains(got, `"" instead of "!Migrating"`) {
@@ -81,7 +81,7 @@ func TestDeclared(t *testing.T) {
 	awaitSpec(t, key(operator), "!Migrating")
 	awaitProbe(t, cluster, key(operator), "Upgradeable=False/NotUpgradeable")
 
-	t.Log("a cluster admin takes over what is there now")
+	t.Log("a cluster admin accepts the current annotations")
 	annotate(t, "foos.declared.example.com", "Ready")
 	mustDelete(t, record)
 	awaitSpec(t, key(operator), "Ready")
@@ -100,11 +100,11 @@ func TestDeclaredByUninstalled(t *testing.T) {
 	awaitRecord(t, recordOf(first))
 	awaitProbe(t, cluster, key(first), "Upgradeable=True/NoResources")
 
-	t.Log("without custom resources there is nothing to remember")
+	t.Log("nothing is recorded without custom resources")
 	mustDelete(t, first)
 	cluster.AwaitGone(t, recordOf(first))
 
-	t.Log("with custom resources it is remembered, until another version runs")
+	t.Log("the annotations are recorded with custom resources, until another version runs")
 	second := succeeded(t, namespace, "foo-operator.v2", "foos.uninstalled.example.com")
 	awaitRecord(t, recordOf(second))
 	foo(t, cluster, "uninstalled.example.com", namespace, "foo", "Migrating=True")

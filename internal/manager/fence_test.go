@@ -33,16 +33,16 @@ func TestFence(t *testing.T) {
 		path   string
 		sent   bool
 	}{
-		"Never":  {"A manager that was never the leader does not write.", nil, http.MethodPost, "/api/v1/events", false},
-		"Leader": {"The leader writes.", []step{{holder: "me"}}, http.MethodPut, "/x", true},
-		"Renewed": {"As long as it renews its lease.", []step{{holder: "me"}, {after: 9 * time.Second, holder: "me"}, {after: 9 * time.Second}}, http.MethodPatch,
+		"Never":  {"A manager that never was the leader does not write.", nil, http.MethodPost, "/api/v1/events", false},
+		"Leader": {"The leader writes after its Lease was acquired.", []step{{holder: "me"}}, http.MethodPut, "/x", true},
+		"Renewed": {"The leader writes as long as it renews its Lease.", []step{{holder: "me"}, {after: 9 * time.Second, holder: "me"}, {after: 9 * time.Second}}, http.MethodPatch,
 			"/x", true},
-		"Stopped": {"One that was stopped has lost it, whether it knows or not.", []step{{holder: "me"}, {after: time.Minute}}, http.MethodPatch, "/x", false},
-		"Failed": {"A renewal that fails does not count.",
+		"Stopped": {"A manager that did not renew its Lease does not write.", []step{{holder: "me"}, {after: time.Minute}}, http.MethodPatch, "/x", false},
+		"Failed": {"A failed renewal does not extend the Lease.",
 			[]step{{holder: "me"}, {after: 9 * time.Second, holder: "me", err: errors.New("conflict")}, {after: 2 * time.Second}}, http.MethodDelete, "/x", false},
-		"Released": {"One that gave the lease back has ended.", []step{{holder: "me"}, {holder: "nobody"}}, http.MethodPost, "/x", false},
-		"Reads":    {"Reads change nothing, and are sent whether the manager is the leader or not.", nil, http.MethodGet, "/x", true},
-		"Reviews":  {"A review, which metrics need, changes nothing either.", nil, http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews", true},
+		"Released": {"A manager that released its Lease does not write.", []step{{holder: "me"}, {holder: "nobody"}}, http.MethodPost, "/x", false},
+		"Reads":    {"Reads are sent whether the manager is the leader or not.", nil, http.MethodGet, "/x", true},
+		"Reviews":  {"Reviews are sent whether the manager is the leader or not, since they change nothing.", nil, http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestFence(t *testing.T) {
 				_ = response.Body.Close()
 			}
 			if sent != tc.sent || sent == errors.Is(err, errNotLeader) {
-				t.Errorf("%s\nit was sent: %t (%v)", tc.reason, sent, err)
+				t.Errorf("%s\nsent: %t (%v)", tc.reason, sent, err)
 			}
 		})
 	}

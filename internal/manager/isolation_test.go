@@ -80,7 +80,7 @@ func TestIsolation(t *testing.T) {
 		t.Errorf("the pod runs as %s", got)
 	}
 	if !metav1.IsControlledBy(d, p) {
-		t.Error("the Deployment is not controlled by the Probe, so that it would outlive it")
+		t.Error("the Deployment is not controlled by the Probe, so it would not be deleted with it")
 	}
 	reader := cluster.StartProbeReader(t, d.Spec.Template, namespace)
 	first := awaitProbe(t, cluster, at, "PodReady=False/PodNotReady", "Upgradeable=True/NoResources", "Synced=True/Synced")
@@ -95,7 +95,7 @@ func TestIsolation(t *testing.T) {
 	awaitProbe(t, cluster, at, "Upgradeable=False/NotUpgradeable", "PodReady=True/PodReady")
 	for _, r := range cluster.RequestsOf(t, idle, manager.UserAgent) {
 		if r.By(manager.ReaderAgent) && r.ObjectRef.Resource == "foos" && r.Verb != "watch" {
-			t.Errorf("a change of a custom resource costs a read: %s", r)
+			t.Errorf("a change of a custom resource caused a read: %s", r)
 		}
 	}
 
@@ -150,7 +150,7 @@ func kubectl(t *testing.T, message string) string {
 	t.Helper()
 	_, command, found := strings.Cut(message, "kubectl ")
 	if !found {
-		t.Fatalf("there is no command in %q", message)
+		t.Fatalf("no command in %q", message)
 	}
 	return "kubectl " + command
 }
@@ -250,7 +250,7 @@ func TestIsolationProblems(t *testing.T) {
 	})
 	cluster.Await(t, p, func() string { return testcluster.Lacking(p.Status.Conditions, "PodReady=False/PlanTooLarge") })
 	if p.Status.ObservedGeneration == p.Generation {
-		t.Error("the status is of a spec that no pod has read")
+		t.Error("the status is about a spec that no pod has read")
 	}
 }
 

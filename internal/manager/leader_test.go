@@ -26,12 +26,12 @@ func TestAwaitLeader(t *testing.T) {
 		controllers Controllers
 		want        string
 	}{
-		"Leads":     {"A manager that renews its Lease leads.", lease(leaseName, "pod_1", time.Second), ControllersAll, "system/operator-status: pod_1 has been the leader since"},
-		"Status":    {"It is the same for the part that reports statuses.", lease(leaseName, "pod_1", time.Second), ControllersStatus, "pod_1 has been the leader since"},
-		"Lifecycle": {"The loops have their own.", lease(lifecycleLeaseName, "pod_2", time.Second), ControllersLifecycle, "pod_2 has been the leader since"},
-		"Other":     {"That of the loops shows nothing about the other.", lease(lifecycleLeaseName, "pod_2", time.Second), ControllersAll, `"operator-status" not found`},
-		"Released":  {"A manager that ends gives the Lease back.", lease(leaseName, "", time.Second), ControllersAll, "no manager holds the Lease"},
-		"Expired":   {"One that was killed does not.", lease(leaseName, "pod_1", time.Minute), ControllersAll, "pod_1 has not renewed it since"},
+		"Leads":     {"A manager that renews its Lease is the leader.", lease(leaseName, "pod_1", time.Second), ControllersAll, "system/operator-status: pod_1 has been the leader since"},
+		"Status":    {"The status controllers use the same Lease as all controllers.", lease(leaseName, "pod_1", time.Second), ControllersStatus, "pod_1 has been the leader since"},
+		"Lifecycle": {"The lifecycle controllers have their own Lease.", lease(lifecycleLeaseName, "pod_2", time.Second), ControllersLifecycle, "pod_2 has been the leader since"},
+		"Other":     {"The Lease of the lifecycle controllers is not used for all controllers.", lease(lifecycleLeaseName, "pod_2", time.Second), ControllersAll, `"operator-status" not found`},
+		"Released":  {"A released Lease has no leader.", lease(leaseName, "", time.Second), ControllersAll, "no manager holds the Lease"},
+		"Expired":   {"A Lease that was not renewed has no leader.", lease(leaseName, "pod_1", time.Minute), ControllersAll, "pod_1 has not renewed it since"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func TestNames(t *testing.T) {
 	p := awaitProbe(t, cluster, key(operator), "Upgradeable=False/NotUpgradeable")
 	awaitGate(t, key(operator), metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable)
 	if !readable(t, own, "acquisition") || !readable(t, own, "mine") {
-		t.Error("without the flag all are named")
+		t.Error("names are missing without the flag")
 	}
 
 	m.Kill(t)
@@ -47,9 +47,9 @@ func TestNames(t *testing.T) {
 	awaitNotReadable(t, own, "acquisition")
 	p = awaitProbe(t, cluster, key(p), "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
 	checkEqual(t, "Upgradeable", "Waiting for Foo "+own+"/mine: Migrating is True; and 2 more, not shown", message(p, v1alpha1.ConditionUpgradeable))
-	checkEqual(t, "all are counted", &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 3}, p.Status.Summary)
+	checkEqual(t, "summary", &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 3}, p.Status.Summary)
 
-	t.Log("the account loses its rights")
+	t.Log("the account loses its permissions")
 	m.Kill(t)
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "foo-operator-of-" + own}}
 	cluster.Await(t, binding, func() string { return "" })
@@ -61,11 +61,11 @@ func TestNames(t *testing.T) {
 	checkEqual(t, "Upgradeable", "Waiting for 3 custom resources whose names are not shown", message(p, v1alpha1.ConditionUpgradeable))
 	awaitGate(t, key(operator), metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable)
 
-	t.Log("and gets them back")
+	t.Log("the account gets its permissions back")
 	binding.ResourceVersion, binding.UID = "", ""
 	cluster.Create(t, binding)
 	p = awaitProbe(t, cluster, key(p), "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
-	checkEqual(t, "all are named again", 3, len(p.Status.ProbeResources))
+	checkEqual(t, "number of names after the permission was granted again", 3, len(p.Status.ProbeResources))
 	m.CheckAlive(t)
 }
 
@@ -92,13 +92,13 @@ func readable(t *testing.T, namespace, word string) bool {
 
 func awaitNotReadable(t *testing.T, namespace, word string) {
 	t.Helper()
-	poll(t, "what names "+word+" to go", func() bool { return !readable(t, namespace, word) })
+	poll(t, "mentions of "+word+" to be removed", func() bool { return !readable(t, namespace, word) })
 }
 
 // awaitDenied waits until the API server denies an account to list a group.
 func awaitDenied(t *testing.T, user, group string) {
 	t.Helper()
-	poll(t, user+" to lose its rights", func() bool {
+	poll(t, user+" to lose its permissions", func() bool {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Resource: "foos", Verb: "list"},
 		}}

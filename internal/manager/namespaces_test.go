@@ -29,19 +29,19 @@ func TestNamespaces(t *testing.T) {
 	none.Spec.Namespaces = []string{"namespaces-never"}
 	cluster.Create(t, none)
 
-	t.Log("none exists, so there are no custom resources")
+	t.Log("no namespace exists, so no custom resource exists")
 	awaitProbe(t, cluster, key(none), "Upgradeable=True/NoResources", "Synced=False/NamespaceNotFound")
 	got := awaitProbe(t, cluster, key(p), "Upgradeable=True/NoResources", "Synced=False/NamespaceNotFound")
 	checkEqual(t, "Synced", "Namespaces namespaces-later, namespaces-never do not exist: custom resources are read there once they are created",
 		message(got, v1alpha1.ConditionSynced))
 
-	t.Log("one is created")
+	t.Log("one namespace is created")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: later}}
 	cluster.Create(t, namespace)
 	migrating := foo(t, cluster, group, later, "foo", "Migrating=True")
 	awaitProbe(t, cluster, key(p), "Upgradeable=False/NotUpgradeable", "Synced=False/NamespaceNotFound")
 
-	t.Log("and deleted, which takes a controller that there is none of here")
+	t.Log("the namespace is deleted, in place of the namespace controller")
 	mustDelete(t, migrating)
 	mustDelete(t, namespace)
 	if err := cluster.Client.Get(t.Context(), key(namespace), namespace); err != nil {
@@ -54,7 +54,7 @@ func TestNamespaces(t *testing.T) {
 	cluster.AwaitGone(t, namespace)
 	cluster.Await(t, got, func() string {
 		if !strings.Contains(message(got, v1alpha1.ConditionSynced), later) {
-			return "want its Probe to report that it does not exist any more"
+			return "want its Probe to report that it no longer exists"
 		}
 		return testcluster.Lacking(got.Status.Conditions, "Upgradeable=True/NoResources")
 	})

@@ -62,7 +62,7 @@ func TestAnnotationsOwnTheProbe(t *testing.T) {
 	annotate(t, "foos.owned.example.com", "Ready")
 	awaitSpec(t, key(operator), "Ready")
 
-	t.Log("while it is being replaced, its CRD already has the annotations of the next version")
+	t.Log("the CRD has the annotations of the next version while the operator is being replaced")
 	next := csv(namespace, "foo-operator.v2", "foos.owned.example.com")
 	next.Spec.Replaces = operator.Name
 	cluster.Create(t, next)
@@ -70,14 +70,14 @@ func TestAnnotationsOwnTheProbe(t *testing.T) {
 	awaitSpec(t, key(next), "NewInV2")
 	awaitSpec(t, key(operator), "Ready")
 
-	t.Log("it is deleted with its ClusterServiceVersion, also if no manager runs meanwhile")
+	t.Log("the Probe is deleted with its ClusterServiceVersion, even if no manager runs at that time")
 	m.Kill(t)
 	old := awaitSpec(t, key(operator), "Ready")
 	mustDelete(t, operator)
 	m = cluster.StartManager(t)
 	cluster.AwaitGone(t, old)
 
-	t.Log("and with the annotations")
+	t.Log("the Probe is deleted with the annotations")
 	annotate(t, "foos.owned.example.com", "")
 	cluster.AwaitGone(t, probeNamed(namespace, next.Name))
 	if err := cluster.Client.Get(context.Background(), key(theirs), theirs); err != nil || theirs.Spec.ProbeResources[0].Upgradeable != "Theirs" {
@@ -110,7 +110,7 @@ func TestGate(t *testing.T) {
 	cluster.Create(t, p, csv(namespace, p.Name, "foos.gate.example.com"))
 	awaitProbe(t, cluster, key(p), "Upgradeable=False/NotUpgradeable")
 
-	t.Log("what is in the list beside Upgradeable stays")
+	t.Log("other conditions are kept")
 	now := metav1.Now()
 	condition := &operatorsv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.Name}}
 	condition.Spec.Conditions = []metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue, Reason: "Theirs", LastTransitionTime: now}}
@@ -125,13 +125,13 @@ func TestGate(t *testing.T) {
 	checkEqual(t, "message", "Probe foo-operator.v1: Waiting for Foo "+namespace+"/foo: Migrating is True",
 		meta.FindStatusCondition(condition.Spec.Conditions, operatorsv2.Upgradeable).Message)
 
-	t.Log("when the Probe goes while the manager is down, ours turns True")
+	t.Log("Upgradeable becomes True if the Probe is deleted while the manager is down")
 	m.Kill(t)
 	mustDelete(t, p)
 	m = cluster.StartManager(t)
 	awaitGate(t, key(p), metav1.ConditionTrue, v1alpha1.ReasonProbeGone)
 
-	t.Log("an Upgradeable that the operator set itself stays, and the Probe reports it")
+	t.Log("an Upgradeable that the operator itself set is kept, and reported in the Probe")
 	update(t, condition, func() {
 		meta.SetStatusCondition(&condition.Spec.Conditions, metav1.Condition{
 			Type: operatorsv2.Upgradeable, Status: metav1.ConditionTrue, Reason: "OperatorKnowsBest",
@@ -174,10 +174,10 @@ func TestTenants(t *testing.T) {
 		probes = append(probes, key(operator))
 	}
 	red := awaitProbe(t, cluster, probes[0], "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
-	checkEqual(t, "red sees its own", "foo-of-red", red.Status.ProbeResources[0].Name)
-	checkEqual(t, "red sees no other's", int32(1), red.Status.Summary.Total)
+	checkEqual(t, "custom resource in the status of red", "foo-of-red", red.Status.ProbeResources[0].Name)
+	checkEqual(t, "total of red", int32(1), red.Status.Summary.Total)
 	blue := awaitProbe(t, cluster, probes[1], "Upgradeable=True/AllUpgradeable", "Synced=True/Synced")
-	checkEqual(t, "blue sees its own alone", &v1alpha1.ProbeSummary{Total: 1}, blue.Status.Summary)
+	checkEqual(t, "summary of blue", &v1alpha1.ProbeSummary{Total: 1}, blue.Status.Summary)
 }
 
 // TestFirstAccountThatMay verifies that of several accounts of a ClusterServiceVersion, the first that may read is

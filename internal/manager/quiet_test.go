@@ -56,7 +56,7 @@ func TestQuietCluster(t *testing.T) {
 	}
 	t.Logf("%d probes, %d custom resources, %s: %d writes, %d requests besides watches", probes, probes*foosEach, quiet, writes, reads)
 
-	t.Log("and the log is one of a manager that acts: a flip is written")
+	t.Log("the audit log contains the write for a changed custom resource")
 	p := probeNamed(names[0].Namespace, names[0].Name)
 	flipped := newFoo("quiet0.example.com", p.Namespace, "foo-1")
 	c.Await(t, flipped, func() string { return "" })

@@ -152,8 +152,8 @@ func (h herd) recompute(t *testing.T) ([]v1alpha1.ProbeResourceStatus, *v1alpha1
 	return listed, summary
 }
 
-// awaitTruth waits until the Probe has the status that the Foos imply.
-func (h herd) awaitTruth(t *testing.T, name types.NamespacedName) {
+// awaitExactStatus waits until the Probe has the status that the Foos imply.
+func (h herd) awaitExactStatus(t *testing.T, name types.NamespacedName) {
 	t.Helper()
 	listed, summary := h.recompute(t)
 	p := probeNamed(name.Namespace, name.Name)
@@ -188,8 +188,8 @@ func TestTenThousand(t *testing.T) {
 
 	began = time.Now()
 	name := h.probe(t)
-	h.awaitTruth(t, name)
-	t.Logf("all counted %s after the Probe came", time.Since(began).Round(time.Millisecond))
+	h.awaitExactStatus(t, name)
+	t.Logf("all counted %s after the Probe was created", time.Since(began).Round(time.Millisecond))
 
 	const flips = 1000
 	targets, statuses := make([]int, flips), make([]map[string]any, flips)
@@ -199,14 +199,14 @@ func TestTenThousand(t *testing.T) {
 	began = time.Now()
 	h.each(t, flips, func(i int) error { return h.flip(t, targets[i], statuses[i]) })
 	flipped := time.Now()
-	h.awaitTruth(t, name)
+	h.awaitExactStatus(t, name)
 	writes := 0
 	for _, request := range c.Requests(t, began) {
 		if request.IsWrite() {
 			writes++
 		}
 	}
-	t.Logf("%d flips in %s, the status true %s later, after %d writes", flips,
+	t.Logf("%d flips in %s, the status correct %s later, after %d writes", flips,
 		flipped.Sub(began).Round(time.Millisecond), time.Since(flipped).Round(time.Millisecond), writes)
 	if writes >= flips {
 		t.Errorf("%d writes for %d flips: they do not coalesce", writes, flips)
@@ -234,7 +234,7 @@ func TestKilledDuringFlips(t *testing.T) {
 			return h.flip(t, i, statuses[i])
 		})
 		m = cluster.StartManager(t)
-		h.awaitTruth(t, name)
+		h.awaitExactStatus(t, name)
 	}
 	m.CheckAlive(t)
 }

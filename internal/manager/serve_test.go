@@ -84,7 +84,7 @@ func TestServes(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	if spoken := conn.ConnectionState().NegotiatedProtocol; spoken != "http/1.1" {
-		t.Errorf("the metrics are served by %s", spoken)
+		t.Errorf("the metrics are served with %s", spoken)
 	}
 	m.CheckAlive(t)
 }

@@ -194,7 +194,7 @@ func checkRegistered(t testing.TB, p *v1alpha1.Probe) {
 	}
 	for _, c := range p.Status.Conditions {
 		if !registered[c.Type] || !registered[c.Reason] {
-			t.Errorf("Probe %s: condition %s or reason %s is no constant of the API", p.Name, c.Type, c.Reason)
+			t.Errorf("Probe %s: condition %s or reason %s is not a constant of the API", p.Name, c.Type, c.Reason)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestPlan(t *testing.T) {
 	}{
 		{
 			name:   "NoOptIn",
-			reason: "Who annotates nothing gets no Probe, and OLM does what it always did.",
+			reason: "No Probe is created without annotations, and OLM's behaviour does not change.",
 			foos:   [][]string{{"Migrating=True"}},
 		},
 		{
@@ -165,7 +165,7 @@ func TestBadInput(t *testing.T) {
 		checkEqual(t, "message", "Service account "+namespace+"/foo-operator may not list and watch foos.forbidden.example.com in all namespaces: grant it these permissions",
 			message(p, v1alpha1.ConditionSynced))
 		if p.Status.Summary != nil {
-			t.Errorf("summary of what was never read: %+v", p.Status.Summary)
+			t.Errorf("summary before the first read: %+v", p.Status.Summary)
 		}
 
 		grantAll(t, cluster, namespace, "forbidden.example.com")
@@ -183,11 +183,11 @@ func TestBadInput(t *testing.T) {
 		p.Spec.Namespaces = []string{readable, forbidden}
 		cluster.Create(t, p)
 		p = awaitProbe(t, cluster, key(p), "Synced=False/Forbidden", "Upgradeable=False/NotUpgradeable")
-		checkEqual(t, "what can be read is counted", int32(1), p.Status.Summary.Total)
+		checkEqual(t, "total of the readable namespace", int32(1), p.Status.Summary.Total)
 
 		grantIn(t, cluster, operators, forbidden, "some.example.com")
 		p = awaitProbe(t, cluster, key(p), "Synced=True/Synced", "Upgradeable=False/NotUpgradeable")
-		checkEqual(t, "and then all", int32(2), p.Status.Summary.Total)
+		checkEqual(t, "total of both namespaces", int32(2), p.Status.Summary.Total)
 	})
 
 	t.Run("NoIdentity", func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestBadInput(t *testing.T) {
 
 		mustDelete(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo-operator"}})
 		p = awaitProbe(t, cluster, key(p), "Synced=False/NoIdentity", "Upgradeable=False/NotUpgradeable")
-		checkEqual(t, "the last word is kept", 1, len(p.Status.ProbeResources))
+		checkEqual(t, "number of names of the previous result", 1, len(p.Status.ProbeResources))
 	})
 
 	t.Run("WeirdConditions", func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestBadInput(t *testing.T) {
 		checkEqual(t, "summary", &v1alpha1.ProbeSummary{Total: 7, Unknown: 7, Unreadable: 5}, p.Status.Summary)
 		if m := message(p, v1alpha1.ConditionUpgradeable); !strings.Contains(m, "Foo "+namespace+"/foo-3: status.conditions; ") ||
 			!strings.HasSuffix(m, "; Foo "+namespace+"/twice: Migrating") {
-			t.Errorf("the message does not name what cannot be read: %s", m)
+			t.Errorf("the message does not list the conditions that cannot be parsed: %s", m)
 		}
 	})
 }
@@ -246,25 +246,25 @@ func TestAdmission(t *testing.T) {
 		spec   *v1alpha1.ProbeSpec
 		want   string
 	}{
-		"NilSpec": {"An operator may keep the status all by itself.", nil, ""},
-		"Both": {"Two names for one thing are one too many.", resource(v1alpha1.ProbeResource{Name: "a.b", Resource: "c.d"}),
+		"NilSpec": {"A spec may be missing, since an operator may write the status itself.", nil, ""},
+		"Both": {"A resource with both name and resource is rejected.", resource(v1alpha1.ProbeResource{Name: "a.b", Resource: "c.d"}),
 			"the same field: set only one"},
-		"Neither": {"Something must be named.", resource(v1alpha1.ProbeResource{Upgradeable: "A"}), "name is required"},
-		"Pod":     {"A pod of its own may read.", &v1alpha1.ProbeSpec{Isolation: v1alpha1.IsolationPod}, ""},
-		"OperatorPod": {"But not for an operator that writes the status.",
+		"Neither": {"A resource with neither name nor resource is rejected.", resource(v1alpha1.ProbeResource{Upgradeable: "A"}), "name is required"},
+		"Pod":     {"A Probe may be read in a pod of its own.", &v1alpha1.ProbeSpec{Isolation: v1alpha1.IsolationPod}, ""},
+		"OperatorPod": {"A Probe whose operator writes the status has no pod.",
 			&v1alpha1.ProbeSpec{Isolation: v1alpha1.IsolationPod, Manager: v1alpha1.ManagerOperator}, "isolation must not be Pod"},
-		"Shared": {"The manager reads by default.", &v1alpha1.ProbeSpec{Isolation: v1alpha1.IsolationShared}, ""},
-		"OperatorResources": {"An operator that writes the status has nothing read for it.",
+		"Shared": {"A Probe may be read by the manager.", &v1alpha1.ProbeSpec{Isolation: v1alpha1.IsolationShared}, ""},
+		"OperatorResources": {"A Probe whose operator writes the status has no resources.",
 			&v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator, ProbeResources: []v1alpha1.ProbeResource{{Name: "a.b"}}}, "probeResources must be empty"},
-		"UnknownManager": {"Only the two of the enhancement.", &v1alpha1.ProbeSpec{Manager: "somebody"}, "Unsupported value"},
-		"Dangling": {"An expression ends with a condition type.", resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "A &&"}),
+		"UnknownManager": {"A manager other than those of the enhancement is rejected.", &v1alpha1.ProbeSpec{Manager: "somebody"}, "Unsupported value"},
+		"Dangling": {"An expression that ends with an operator is rejected.", resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "A &&"}),
 			"upgradeable is not a valid expression"},
-		"Unbalanced":   {"Parentheses pair.", resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "(A || B"}), "parentheses are unbalanced"},
-		"ImportantAnd": {"Important only knows ||.", resource(v1alpha1.ProbeResource{Name: "a.b", Important: "A && B"}), "important is not a valid expression"},
-		"EvenIfAnnotated": {"Expressions are validated whichever manager owns the spec.",
+		"Unbalanced":   {"An expression with unbalanced parentheses is rejected.", resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "(A || B"}), "parentheses are unbalanced"},
+		"ImportantAnd": {"An important expression with && is rejected.", resource(v1alpha1.ProbeResource{Name: "a.b", Important: "A && B"}), "important is not a valid expression"},
+		"EvenIfAnnotated": {"Expressions are validated for each manager of the spec.",
 			&v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: []v1alpha1.ProbeResource{{Name: "a.b", Upgradeable: "A B"}}},
 			"upgradeable is not a valid expression"},
-		"Qualified": {"Domains and parentheses are fine.",
+		"Qualified": {"Domains and parentheses are accepted.",
 			resource(v1alpha1.ProbeResource{Name: "a.b", Upgradeable: "!x.example.com/Migrating && (A || !B)", Important: "C||x.y/D"}), ""},
 	}
 	for name, tc := range cases {

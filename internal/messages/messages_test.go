@@ -13,11 +13,11 @@ func TestClip(t *testing.T) {
 		limit        int
 		want         string
 	}{
-		{"What fits stays.", "abcdef", 6, "abcdef"},
-		{"What does not is cut, and shows it.", "abcdefg", 6, "abc…"},
-		{"No character is cut in two.", "äääää", 8, "ää…"},
-		{"A condition must be valid UTF-8.", "a\xffb", 10, "a\uFFFDb"},
-		{"There may be room for nothing.", "abcdef", 2, "…"},
+		{"A text within the limit is returned unchanged.", "abcdef", 6, "abcdef"},
+		{"A longer text is truncated, and ends with an ellipsis.", "abcdefg", 6, "abc…"},
+		{"A text is truncated between two runes.", "äääää", 8, "ää…"},
+		{"Invalid UTF-8 is replaced.", "a\xffb", 10, "a\uFFFDb"},
+		{"Only the ellipsis remains if the limit is smaller.", "abcdef", 2, "…"},
 	} {
 		if got := messages.Clip(tc.text, tc.limit); got != tc.want || !utf8.ValidString(got) {
 			t.Errorf("%s\nClip(%q, %d) = %q, want %q", tc.reason, tc.text, tc.limit, got, tc.want)
@@ -41,12 +41,12 @@ func TestListAndSize(t *testing.T) {
 
 func TestLineAndQuote(t *testing.T) {
 	for _, tc := range []struct{ reason, text, line, quote string }{
-		{"White space is a space.", "a\t b\r\nc\u2028d", "a b c d", ": a b c d"},
-		{"A sentence ends once.", "It waits. \n", "It waits.", ": It waits"},
-		{"Nothing is quoted as nothing.", " .\n", ".", ""},
-		{"Nothing controls a terminal.", "a\x1b[2Jb\x07\x9bc\x00", "a\uFFFD[2Jb\uFFFD\uFFFDc\uFFFD", ": a\uFFFD[2Jb\uFFFD\uFFFDc\uFFFD"},
-		{"Nothing turns text around, or hides in it.", "a\u202eb\u200bc\u2066", "a\uFFFDb\uFFFDc\uFFFD", ": a\uFFFDb\uFFFDc\uFFFD"},
-		{"All scripts are shown.", "Größe 大小 حجم 😀", "Größe 大小 حجم 😀", ": Größe 大小 حجم 😀"},
+		{"White space is replaced by single spaces.", "a\t b\r\nc\u2028d", "a b c d", ": a b c d"},
+		{"Trailing white space is removed, and a quotation has no final period.", "It waits. \n", "It waits.", ": It waits"},
+		{"An empty text is quoted as an empty string.", " .\n", ".", ""},
+		{"Control characters are replaced.", "a\x1b[2Jb\x07\x9bc\x00", "a\uFFFD[2Jb\uFFFD\uFFFDc\uFFFD", ": a\uFFFD[2Jb\uFFFD\uFFFDc\uFFFD"},
+		{"Bidirectional and invisible characters are replaced.", "a\u202eb\u200bc\u2066", "a\uFFFDb\uFFFDc\uFFFD", ": a\uFFFDb\uFFFDc\uFFFD"},
+		{"Letters of all scripts and emoji are kept.", "Größe 大小 حجم 😀", "Größe 大小 حجم 😀", ": Größe 大小 حجم 😀"},
 	} {
 		if got := messages.Line(tc.text); got != tc.line {
 			t.Errorf("%s\nLine(%q) = %q, want %q", tc.reason, tc.text, got, tc.line)

@@ -26,6 +26,6 @@ func TestCSVs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got) != 1 || got["own"] == nil || got["own"].Name != "own" {
-		t.Errorf("got %v; want own alone: copies are those of another namespace", got)
+		t.Errorf("got %v; want own, without copies from another namespace", got)
 	}
 }

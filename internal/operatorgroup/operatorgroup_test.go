@@ -51,18 +51,18 @@ func TestFind(t *testing.T) {
 		problem *condition.Problem
 	}{
 		"None": {
-			reason: "An OperatorGroup in another namespace does not count.",
+			reason: "An OperatorGroup of another namespace is not found.",
 			there:  []client.Object{elsewhere},
 			problem: &condition.Problem{Reason: "OperatorGroupMissing", Message: "Namespace default has no OperatorGroup, " +
 				"which selects the namespaces that its operators watch: create one"},
 		},
 		"One": {
-			reason: "There is one, so that is it.",
+			reason: "The only OperatorGroup of the namespace is found.",
 			there:  []client.Object{elsewhere, group("default", "mine")},
 			want:   "mine",
 		},
 		"Two": {
-			reason: "It is ambiguous which one applies: both are named, always in the same order.",
+			reason: "Two OperatorGroups are ambiguous, and both are reported in order.",
 			there:  []client.Object{group("default", "b"), group("default", "a")},
 			problem: &condition.Problem{Reason: "TooManyOperatorGroups", Message: "Namespace default has 2 OperatorGroups, but only one is allowed: " +
 				"delete all but one of a, b"},
@@ -93,7 +93,7 @@ func TestFindUnserved(t *testing.T) {
 		},
 	})
 	if group, problem, err := Find(t.Context(), c, "default"); group != nil || problem == nil || err != nil {
-		t.Errorf("%v %v %v; want that there is none", group, problem, err)
+		t.Errorf("%v %v %v; want no OperatorGroup", group, problem, err)
 	}
 }
 
@@ -109,16 +109,16 @@ func TestTargets(t *testing.T) {
 		group  *operatorsv1.OperatorGroup
 		want   []string
 	}{
-		"All":           {"A group that names none looks after all.", group("default", "mine"), []string{""}},
-		"EmptySelector": {"So does one with an empty selector.", selecting(&metav1.LabelSelector{}), []string{""}},
-		"List":          {"Namespaces are listed sorted and once, whether they exist or not.", group("default", "mine", "c", "a", "c", "b"), []string{"a", "b", "c"}},
-		"Selector":      {"Labels select those that carry them.", selecting(blue), []string{"ns-1", "ns-3"}},
-		"Expressions": {"Expressions do so too.", selecting(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		"All":           {"A group without targets covers all namespaces.", group("default", "mine"), []string{""}},
+		"EmptySelector": {"A group with an empty selector covers all namespaces.", selecting(&metav1.LabelSelector{}), []string{""}},
+		"List":          {"Listed namespaces are sorted and unique, whether they exist or not.", group("default", "mine", "c", "a", "c", "b"), []string{"a", "b", "c"}},
+		"Selector":      {"A selector by labels is evaluated.", selecting(blue), []string{"ns-1", "ns-3"}},
+		"Expressions": {"A selector by expressions is evaluated.", selecting(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"blue"}},
 		}}), []string{"ns-2"}},
-		"ListBeatsSelector": {"Names that are given go before labels.", selecting(blue, "ns-2"), []string{"ns-2"}},
-		"SelectsNone":       {"None is none, and never all.", selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"team": "red"}}), nil},
-		"InvalidSelector": {"What makes no sense selects none, and never all.", selecting(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		"ListBeatsSelector": {"Listed namespaces take precedence over the selector.", selecting(blue, "ns-2"), []string{"ns-2"}},
+		"SelectsNone":       {"A selector without matches covers no namespace.", selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"team": "red"}}), nil},
+		"InvalidSelector": {"An invalid selector covers no namespace.", selecting(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "team", Operator: "Near", Values: []string{"blue"}},
 		}}), nil},
 	}
@@ -134,7 +134,7 @@ func TestTargets(t *testing.T) {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(before, tc.group); diff != "" {
-				t.Errorf("The group was changed:\n%s", diff)
+				t.Errorf("the group was changed:\n%s", diff)
 			}
 		})
 	}

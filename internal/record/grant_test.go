@@ -17,11 +17,11 @@ func TestRemember(t *testing.T) {
 		known, next Reference
 		want        []Reference
 	}{
-		"Another":  {"Both are kept.", ref("a", "1", true), ref("b", "2", false), []Reference{ref("a", "1", true), ref("b", "2", false)}},
-		"Written":  {"What was about to be created has its UID now.", ref("a", "", true), ref("a", "1", false), []Reference{ref("a", "1", true)}},
-		"Again":    {"What was created stays so, though it exists when it is written again.", ref("a", "1", true), ref("a", "1", false), []Reference{ref("a", "1", true)}},
-		"Intent":   {"The UID is not forgotten.", ref("a", "1", false), ref("a", "", true), []Reference{ref("a", "1", false)}},
-		"Replaced": {"Another object by that name was not created.", ref("a", "1", true), ref("a", "2", false), []Reference{ref("a", "2", false)}},
+		"Another":  {"References to different objects are both kept.", ref("a", "1", true), ref("b", "2", false), []Reference{ref("a", "1", true), ref("b", "2", false)}},
+		"Written":  {"The UID of a created object is added to its reference.", ref("a", "", true), ref("a", "1", false), []Reference{ref("a", "1", true)}},
+		"Again":    {"An object stays recorded as created if it is written again.", ref("a", "1", true), ref("a", "1", false), []Reference{ref("a", "1", true)}},
+		"Intent":   {"The UID stays recorded if the object is about to be written again.", ref("a", "1", false), ref("a", "", true), []Reference{ref("a", "1", false)}},
+		"Replaced": {"An object with another UID is recorded as not created.", ref("a", "1", true), ref("a", "2", false), []Reference{ref("a", "2", false)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			grant := Grant{OutsideNamespace: []Reference{tc.known}}

@@ -87,10 +87,10 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		first, plan := answer(Resolve(in)), answer(Plan(names, "default", in.Catalog, in.NamespaceState))
 		for range 3 {
 			if diff := cmp.Diff(first, answer(Resolve(reordered(r, in)))); diff != "" {
-				t.Fatalf("round %d: another order, another answer:\n%s", i, diff)
+				t.Fatalf("round %d: the result depends on the order of the input:\n%s", i, diff)
 			}
 			if diff := cmp.Diff(plan, answer(Plan(names, "default", in.Catalog, reordered(r, in).NamespaceState))); diff != "" {
-				t.Fatalf("round %d: another order, another plan:\n%s", i, diff)
+				t.Fatalf("round %d: the plan depends on the order of the input:\n%s", i, diff)
 			}
 		}
 	}

@@ -48,13 +48,13 @@ func TestInstalled(t *testing.T) {
 		annotation *string
 		want       Installed
 	}{
-		"Unstamped":         {"A CSV that was applied by hand has provided APIs, but no package.", nil, bare},
-		"Stamped":           {"A CSV that a plan stamped has its package and its dependencies.", new(stamp(named, needs)), with("vault", named, needs)},
-		"WithoutAPackage":   {"Dependencies are read without a package, too.", new(stamp(needs)), with("", needs)},
-		"UnreadablePackage": {"A package that cannot be read is not known.", new(stamp(unreadable, needs)), with("", unreadable, needs)},
-		"Garbage":           {"An annotation that is no JSON is none.", new("{"), bare},
-		"Empty":             {"Nor is an empty one.", new(""), bare},
-		"Null":              {"No properties are none.", new(`{"properties":null}`), bare},
+		"Unstamped":         {"A CSV without the annotation has provided APIs, and no package.", nil, bare},
+		"Stamped":           {"The package and the dependencies are read from the annotation.", new(stamp(named, needs)), with("vault", named, needs)},
+		"WithoutAPackage":   {"Dependencies are read if the annotation has no package.", new(stamp(needs)), with("", needs)},
+		"UnreadablePackage": {"A package that cannot be parsed is left out.", new(stamp(unreadable, needs)), with("", unreadable, needs)},
+		"Garbage":           {"An annotation that is not JSON is ignored.", new("{"), bare},
+		"Empty":             {"An empty annotation is ignored.", new(""), bare},
+		"Null":              {"An annotation without properties is ignored.", new(`{"properties":null}`), bare},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +80,6 @@ func TestServed(t *testing.T) {
 	got := Served([]apiextensions.CustomResourceDefinition{crd})
 	want := []property.GVK{{Group: "example.com", Version: "v1", Kind: "Foo"}, {Group: "example.com", Version: "v2", Kind: "Foo"}}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A version that is not served does not count (-want +got):\n%s", diff)
+		t.Errorf("kinds of served versions (-want +got):\n%s", diff)
 	}
 }

@@ -18,12 +18,12 @@ func TestDidYouMean(t *testing.T) {
 	cases := map[string]struct {
 		reason, name, want string
 	}{
-		"Swapped":  {"Two letters swapped.", "vualt", ": did you mean vault?"},
-		"Missing":  {"A letter left out.", "etc", ": did you mean etcd?"},
-		"Case":     {"Names are written small.", "Etcd", ": did you mean etcd?"},
-		"Long":     {"In a long name more can go wrong.", "prometeus", ": did you mean prometheus?"},
-		"TooShort": {"Every letter is like every other.", "b", ""},
-		"Unlike":   {"Nothing is guessed.", "kafka", ""},
+		"Swapped":  {"A name with two swapped letters is recognized.", "vualt", ": did you mean vault?"},
+		"Missing":  {"A name without a letter is recognized.", "etc", ": did you mean etcd?"},
+		"Case":     {"A name in another case is recognized.", "Etcd", ": did you mean etcd?"},
+		"Long":     {"A long name may differ in more letters.", "prometeus", ": did you mean prometheus?"},
+		"TooShort": {"Nothing is suggested for a single letter.", "b", ""},
+		"Unlike":   {"Nothing is suggested for a name that is not similar.", "kafka", ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -45,9 +45,9 @@ func TestListing(t *testing.T) {
 		like   string
 		want   string
 	}{
-		"None": {"There is nothing to list.", nil, "", "none"},
-		"Few":  {"All of them, sorted, each once.", []string{"b", "a", "b"}, "", "a, b"},
-		"Nearby": {"Those that were likely meant.", append([]string{"stabel"}, many...), "stable",
+		"None": {"An empty list is printed as none.", nil, "", "none"},
+		"Few":  {"A short list is sorted and without duplicates.", []string{"b", "a", "b"}, "", "a, b"},
+		"Nearby": {"A long list starts with similar names.", append([]string{"stabel"}, many...), "stable",
 			"stabel, stable-1.0, stable-1.1, stable-1.2, stable-1.3, stable-1.4, stable-1.5, stable-1.6, stable-1.7, stable-1.8 and 21 more"},
 	}
 	for name, c := range cases {
@@ -64,7 +64,7 @@ func TestLongExplanation(t *testing.T) {
 	var packages []*catalog.Package
 	for i := range 50 {
 		name := func(i int) string { return fmt.Sprintf("%s-%d", strings.Repeat("ü", 40), i) }
-		packages = append(packages, one(name(i)+".v1.0.0", has(needsPackage(name(i+1), ""))))
+		packages = append(packages, singleBundle(name(i)+".v1.0.0", has(needsPackage(name(i+1), ""))))
 	}
 	_, problem := Resolve(Inputs{
 		sub(Subscription{Package: packages[0].Name}),
@@ -78,12 +78,12 @@ func TestLongExplanation(t *testing.T) {
 
 // TestSolverTimeout verifies that nothing is chosen, and a Problem is returned, if the solver gives up.
 func TestSolverTimeout(t *testing.T) {
-	in := sources(fooNeeding([]property.Property{needsKind("Bar")}, one("bar.v1.0.0", provides("Bar"))))
+	in := sources(fooNeeding([]property.Property{needsKind("Bar")}, singleBundle("bar.v1.0.0", provides("Bar"))))
 	s := newSearch(newCandidates(in, "default"), NamespaceState{Catalogs: in}, nil)
 	root := s.candidates.meeting(need{op: opPackage, pkg: "foo", versions: anyVersion})
 	s.remaining = 0
 	if s.possible(root[0]) || !s.gaveUp {
-		t.Error("the solver answers without time to do so")
+		t.Error("the solver returns a solution after its timeout")
 	}
 	want := &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable, Message: "Resolving the dependencies of foo.v1.0.0 took longer than 5s"}
 	if diff := cmp.Diff(want, s.problem(root, nil)); diff != "" {

@@ -303,7 +303,7 @@ func checkChoices(t *testing.T, ref reference, s Solution) {
 	}
 	for i := 1; i < len(set) && !compounds; i++ {
 		if ref.valid(slices.Delete(slices.Clone(set), i, i+1)) {
-			t.Fatalf("%s is idle: %v", set[i].Name, answer(s, nil).Choices)
+			t.Fatalf("%s is not required: %v", set[i].Name, answer(s, nil).Choices)
 		}
 	}
 	root := set[0]

@@ -244,20 +244,20 @@ func TestWhatAChildCannotDo(t *testing.T) {
 		order
 		reason string
 	}{
-		{order{Do: "read a file", With: secret}, "The manager's token is such a file."},
-		{order{Do: "read a file", With: "/proc/self/environ"}, "What it was started with is nothing, and stays where it is."},
-		{order{Do: "write a file", With: secret}, "What it writes goes through its parent."},
-		{order{Do: "list a folder", With: "/"}, "It knows no folder."},
-		{order{Do: "open a connection", With: server.Addr().String()}, "The API server is such an address."},
-		{order{Do: "listen"}, "No other process needs to reach it."},
-		{order{Do: "start a program", With: "/proc/self/exe"}, "A program could do more."},
-		{order{Do: "fork"}, "A process of its own would not be killed with it."},
-		{order{Do: "signal its parent"}, "It has the same user as its parent."},
-		{order{Do: "signal a thread of its parent"}, "Go's runtime signals its own threads by the same call."},
-		{order{Do: "have a socket signal its parent"}, "The kernel would send what the child may not."},
-		{order{Do: "trace its parent"}, "It has the same user as its parent."},
-		{order{Do: "read its parent's memory"}, "It has the same user as its parent."},
-		{order{Do: "raise its limits"}, "As root it could."},
+		{order{Do: "read a file", With: secret}, "A child cannot read a file such as the manager's token."},
+		{order{Do: "read a file", With: "/proc/self/environ"}, "A child cannot read its environment from /proc."},
+		{order{Do: "write a file", With: secret}, "A child cannot write a file."},
+		{order{Do: "list a folder", With: "/"}, "A child cannot list a folder."},
+		{order{Do: "open a connection", With: server.Addr().String()}, "A child cannot connect to an address such as that of the API server."},
+		{order{Do: "listen"}, "A child cannot listen."},
+		{order{Do: "start a program", With: "/proc/self/exe"}, "A child cannot execute a program."},
+		{order{Do: "fork"}, "A child cannot fork, since its own child would not be killed with it."},
+		{order{Do: "signal its parent"}, "A child cannot signal its parent, which runs as the same user."},
+		{order{Do: "signal a thread of its parent"}, "A child cannot signal a thread of its parent with the call that Go's runtime uses for its own threads."},
+		{order{Do: "have a socket signal its parent"}, "A child cannot make the kernel send a signal to its parent."},
+		{order{Do: "trace its parent"}, "A child cannot trace its parent, which runs as the same user."},
+		{order{Do: "read its parent's memory"}, "A child cannot read the memory of its parent, which runs as the same user."},
+		{order{Do: "raise its limits"}, "A child cannot raise its limits, even as root."},
 	} {
 		t.Run(tc.Do+" "+filepath.Base(tc.With), func(t *testing.T) {
 			got, err := do(t, p, tc.order)
@@ -265,13 +265,13 @@ func TestWhatAChildCannotDo(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.Contains(got.Err, "operation not permitted") {
-				t.Errorf("%s\nIt could: %+v", tc.reason, got)
+				t.Errorf("%s\ngot %+v", tc.reason, got)
 			}
 		})
 	}
 	t.Setenv("A_SECRET", "secret")
 	if got, err := do(t, start(t, nil), order{Do: "read its environment"}); err != nil || strings.Contains(got.Text, "A_SECRET") {
-		t.Errorf("it has its parent's environment: %s %v", got.Text, err)
+		t.Errorf("the child has its parent's environment: %s %v", got.Text, err)
 	}
 }
 
@@ -287,7 +287,7 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	if got, err := do(t, p, order{Do: "take memory", Number: 10}); err != nil || got.Text != "10" {
-		t.Errorf("another child was disturbed: %+v %v", got, err)
+		t.Errorf("another child was affected: %+v %v", got, err)
 	}
 }
 
@@ -331,7 +331,7 @@ func TestEnds(t *testing.T) {
 	time.AfterFunc(10*time.Millisecond, p.Kill)
 	var none json.RawMessage
 	if err := p.Receive(&none); err == nil {
-		t.Error("a killed child answers")
+		t.Error("a killed child replies")
 	}
 }
 
@@ -341,7 +341,7 @@ func TestScratch(t *testing.T) {
 		t.Errorf("%+v %v", got, err)
 	}
 	if got, err := do(t, p, order{Do: "use the scratch file", With: "text", Number: 1 << 20}); err != nil || !strings.Contains(got.Err, "file too large") {
-		t.Errorf("it may write more than it should: %+v %v", got, err)
+		t.Errorf("the child writes more than the limit: %+v %v", got, err)
 	}
 }
 

@@ -107,88 +107,88 @@ func TestEnded(t *testing.T) {
 			want: []string{"5-25 held"},
 		},
 		"StillHeld": {
-			reason: "A hold that goes on has not ended, even if its reason changes.",
+			reason: "A hold continues if its reason changes.",
 			before: sub("foo.v1", "foo.v2", available, problem(held, 5)), after: sub("foo.v1", "foo.v2", available, problem(held, 5)),
 		},
 		"Approved": {
-			reason: "So is the wait for an approval. A condition that was removed ended when the status was updated.",
+			reason: "The wait for an approval is a span that ends with the update of the status if the condition was removed.",
 			before: sub("foo.v1", "foo.v2", available, problem(manual, 5)), after: sub("foo.v1", "foo.v2", available),
 			want: []string{"5-70 InstallPlan awaiting approval"},
 		},
 		"Updated": {
-			reason: "The root is from the moment in which the newest did not run to that in which it did, and contains the rest.",
+			reason: "The root span lasts from the time at which the newest version did not run to the time at which it ran.",
 			before: sub("foo.v1", "foo.v2", available), after: upToDate("foo.v2"), plan: plan(complete, "foo.v2"),
 			csv:  csv("foo.v2", "foo.v1", "40 Pending, 42 InstallReady, 45 Installing, 50 Succeeded"),
 			want: []string{"30-40 InstallPlan installing", "40-50 ClusterServiceVersion foo.v2", "0-60 update foo.v1 -> foo.v2"},
 		},
 		"UpdatedByOLM": {
-			reason: "OLM names a version installed before it runs, and has a history of phases as conditions.",
+			reason: "OLM's history of phases is used for a version that OLM calls installed before it runs.",
 			before: sub("foo.v2", "foo.v2", available), after: upToDate("foo.v2"), plan: plan(complete, "foo.v2"),
 			csv:  byOLM(csv("foo.v2", "foo.v1", "40 Pending, 50 Succeeded")),
 			want: []string{"30-40 InstallPlan installing", "40-50 ClusterServiceVersion foo.v2", "0-60 update foo.v1 -> foo.v2"},
 		},
 		"NoticedLate": {
-			reason: "Beside OLM the conditions may follow what they are about by seconds: the root begins with its parts.",
+			reason: "The root span starts with its earliest child, since conditions may be set seconds late beside OLM.",
 			before: sub("foo.v2", "foo.v2", available), after: upToDate("foo.v2"),
 			csv:  byOLM(csv("foo.v2", "foo.v1", "-2 Pending, 50 Succeeded")),
 			want: []string{"-2-50 ClusterServiceVersion foo.v2", "-2-60 update foo.v1 -> foo.v2"},
 		},
 		"FirstInstall": {
-			reason: "A first install replaces nothing, whatever the bundle names.",
+			reason: "A first install has the name of an installation, even if the bundle replaces another one.",
 			before: sub("", "foo.v2"), after: upToDate("foo.v2"), plan: plan(complete, "foo.v2"),
 			csv:  csv("foo.v2", "foo.v1", "40 Pending, 50 Succeeded"),
 			want: []string{"30-40 InstallPlan installing", "40-50 ClusterServiceVersion foo.v2", "0-60 install foo.v2"},
 		},
 		"Adopted": {
-			reason: "An operator that ran before it had a Subscription was not installed by it.",
+			reason: "The adoption of a running operator has no span.",
 			before: sub("", "foo.v2"), after: upToDate("foo.v2"), csv: csv("foo.v2", "", "-50 Pending, -40 Succeeded"),
 		},
 		"Recovered": {
-			reason: "An operator that was unwell for a while was not updated.",
+			reason: "The recovery of an operator has no span.",
 			before: sub("foo.v2", "foo.v2", condition(csvFailed, corev1.ConditionTrue, 0)), after: upToDate("foo.v2"), plan: plan(complete, "foo.v2"),
 			csv: csv("foo.v2", "foo.v1", "-50 Pending, -40 Succeeded, 0 Failed, 50 Succeeded"),
 		},
 		"Withdrawn": {
-			reason: "The parts of an update that the catalog withdrew have a root, too.",
+			reason: "An update that the catalog withdrew has a root span.",
 			before: sub("foo.v1", "foo.v2", available, problem(held, 5)), after: upToDate("foo.v1"), plan: plan(complete, "foo.v1"),
 			csv:  csv("foo.v1", "", "-50 Pending, -40 Succeeded"),
 			want: []string{"5-70 held", "0-70 update foo.v1 -> foo.v2: foo.v2 was withdrawn before it was installed"},
 		},
 		"NextStep": {
-			reason: "A version on the way to the newest is a part of the same trace.",
+			reason: "An intermediate version has spans in the trace of the whole update.",
 			before: sub("foo.v2", "foo.v2", available), after: sub("foo.v2", "foo.v3", available), plan: plan(complete, "foo.v2"),
 			csv:  csv("foo.v2", "foo.v1", "40 Pending, 50 Succeeded"),
 			want: []string{"30-40 InstallPlan installing", "40-50 ClusterServiceVersion foo.v2"},
 		},
 		"PlanFailed": {
-			reason: "An InstallPlan that failed has the message of the Subscription as its error.",
+			reason: "The span of a failed InstallPlan has the message of the Subscription as its error.",
 			before: sub("foo.v1", "foo.v2", available), after: sub("foo.v1", "foo.v2", available, problem(planFailed, 40)), plan: plan(failed, "foo.v2"),
 			want: []string{"30-40 InstallPlan installing: It is so"},
 		},
 		"CSVFailed": {
-			reason: "Each attempt to install a version that fails is a span, of which the last one has just ended.",
+			reason: "Each failed attempt to install a version is a span.",
 			before: sub("foo.v1", "foo.v2", available), after: sub("foo.v1", "foo.v2", available, problem(csvFailed, 50)),
 			csv:  csv("foo.v2", "foo.v1", "40 Pending, 45 Failed Timeout, 46 Failed Other, 47 Pending, 50 Failed Timeout"),
 			want: []string{"47-50 ClusterServiceVersion foo.v2: Timeout: it is so"},
 		},
 		"RunningCSVFailed": {
-			reason: "The failure of a version that was installed is no part of an update.",
+			reason: "The failure of an installed version has no span.",
 			before: sub("foo.v2", "foo.v2"), after: sub("foo.v2", "foo.v2", problem(csvFailed, 50)),
 			csv: csv("foo.v2", "foo.v1", "-50 Pending, -40 Succeeded, 50 Failed Timeout"),
 		},
 		"RetriedAndInstalled": {
-			reason: "The attempt that succeeds is a span of its own. Those before ended earlier.",
+			reason: "The attempt that succeeds is a span of its own.",
 			before: sub("foo.v1", "foo.v2", available), after: upToDate("foo.v2"), csv: csv("foo.v2", "foo.v1", "40 Pending, 45 Failed, 47 Pending, 50 Succeeded, 55 Failed, 57 Succeeded"),
 			want: []string{"47-50 ClusterServiceVersion foo.v2", "0-60 update foo.v1 -> foo.v2"},
 		},
 		"PlanOfOthers": {
-			reason: "A plan that does not install the version is not part of its update.",
+			reason: "The InstallPlan of another version has no span.",
 			before: sub("foo.v1", "foo.v2", available), after: upToDate("foo.v2"), plan: plan(complete, "foo.v9"),
 			csv:  csv("foo.v2", "foo.v1", "40 Pending, 50 Succeeded"),
 			want: []string{"40-50 ClusterServiceVersion foo.v2", "0-60 update foo.v1 -> foo.v2"},
 		},
 		"Unknown": {
-			reason: "Without the condition UpToDate, as beside OLM before the first, there is no trace to be part of.",
+			reason: "Without the condition UpToDate no span is returned.",
 			before: &v1alpha1.Subscription{}, after: &v1alpha1.Subscription{},
 		},
 	}
@@ -204,7 +204,7 @@ func TestEnded(t *testing.T) {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 			if len(got) > 0 && !ended {
-				t.Errorf("%s\nReads reports that nothing has ended", tc.reason)
+				t.Errorf("%s\nReads returns false", tc.reason)
 			}
 			for i, s := range spans {
 				isRoot := i == len(spans)-1 && s.Parent == SpanID{}
@@ -241,7 +241,7 @@ func TestIdentifiers(t *testing.T) {
 		attributes []Attribute // added
 	}{
 		"Same": {
-			reason: "Another process computes the same.", sameTrace: true, sameSpan: true,
+			reason: "The identifiers are the same in every process.", sameTrace: true, sameSpan: true,
 			change: func(*v1alpha1.Subscription) {},
 		},
 		"SecondHold": {
@@ -253,7 +253,7 @@ func TestIdentifiers(t *testing.T) {
 			},
 		},
 		"NextVersion": {
-			reason: "So is the hold of the next version.", sameTrace: true,
+			reason: "The hold of the next version is another span of the same trace.", sameTrace: true,
 			change: func(s *v1alpha1.Subscription) { s.Status.CurrentCSV = "foo.v3" },
 		},
 		"LaterUpdate": {
@@ -264,11 +264,11 @@ func TestIdentifiers(t *testing.T) {
 			},
 		},
 		"OtherSubscription": {
-			reason: "So is that of a Subscription that was created again.",
+			reason: "The update of a Subscription that was recreated is another trace.",
 			change: func(s *v1alpha1.Subscription) { s.UID = "other" },
 		},
 		"Composed": {
-			reason: "A PlatformOperator that composes the Subscription is an attribute.", sameTrace: true, sameSpan: true,
+			reason: "The PlatformOperator of a Subscription is an attribute.", sameTrace: true, sameSpan: true,
 			change: func(s *v1alpha1.Subscription) {
 				controller := true
 				s.OwnerReferences = []metav1.OwnerReference{{Kind: "PlatformOperator", Name: "platform", UID: types.UID("po"), Controller: &controller}}
@@ -324,6 +324,6 @@ func TestDetails(t *testing.T) {
 		t.Errorf("no span %v", want)
 	}
 	if s := Ended(Inputs{Before: before, After: before}); s != nil {
-		t.Errorf("nothing changed, but ended: %v", s)
+		t.Errorf("a span ended without a change: %v", s)
 	}
 }

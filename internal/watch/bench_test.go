@@ -32,7 +32,7 @@ func BenchmarkIrrelevantUpdate(b *testing.B) {
 		_ = source.Update(o)
 	}
 	engine() // the object now exists
-	sub.request.Notify = func(bool) { b.Fatal("the update is irrelevant, yet notified") }
+	sub.request.Notify = func(bool) { b.Fatal("an irrelevant update was notified") }
 
 	skipped := decoderOf(&repeat{text: event}, nil).json
 	peers := map[string]func() error{

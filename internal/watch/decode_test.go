@@ -20,7 +20,7 @@ import (
 // asked are the condition types that the decoder tests look for, in the order of their numbers.
 var asked = []string{"Migrating", "Ready", "Datenbank läuft 🚀"}
 
-func askedNumbers() map[string]uint8 {
+func typeNumbers() map[string]uint8 {
 	out := map[string]uint8{}
 	for i, t := range asked {
 		out[t] = uint8(i)
@@ -69,47 +69,47 @@ func TestDecodeEvent(t *testing.T) {
 		want   seen
 	}{
 		"two conditions": {
-			reason: "The conditions looked for are kept, in the object's own order.",
+			reason: "Requested conditions are kept in the order of the object.",
 			event:  status(`[{"type":"Ready","status":"False"},{"type":"Other","status":"True"},{"type":"Migrating","status":"True"}]`),
 			want:   foo(Condition{Type: "Ready", Status: False}, Condition{Type: "Migrating", Status: True}),
 		},
-		"no status":          {reason: "No status, no conditions.", event: modified(``), want: foo()},
-		"status null":        {reason: "A null is as good as nothing.", event: modified(`,"status":null`), want: foo()},
-		"status a string":    {reason: "A status of the wrong type is passed over.", event: modified(`,"status":"fine"`), want: foo()},
-		"conditions missing": {reason: "A status may have other fields alone.", event: modified(`,"status":{"phase":"x"}`), want: foo()},
-		"conditions null":    {reason: "A null is as good as nothing.", event: status(`null`), want: foo()},
-		"conditions empty":   {reason: "No conditions.", event: status(`[]`), want: foo()},
+		"no status":          {reason: "An object without a status has no conditions.", event: modified(``), want: foo()},
+		"status null":        {reason: "A status that is null has no conditions.", event: modified(`,"status":null`), want: foo()},
+		"status a string":    {reason: "A status of a wrong type is ignored.", event: modified(`,"status":"fine"`), want: foo()},
+		"conditions missing": {reason: "A status without conditions has none.", event: modified(`,"status":{"phase":"x"}`), want: foo()},
+		"conditions null":    {reason: "Conditions that are null are ignored.", event: status(`null`), want: foo()},
+		"conditions empty":   {reason: "An empty list has no conditions.", event: status(`[]`), want: foo()},
 		"conditions by type": {
-			reason: "A map of conditions has their types as keys, and may have only their statuses as values.",
+			reason: "Conditions may be a map from types to conditions or statuses.",
 			event:  status(`{"Ready":{"status":"True","reason":"R"},"Migrating":"False","Other":{}}`),
 			want:   foo(Condition{Type: "Ready", Status: True}, Condition{Type: "Migrating", Status: False}),
 		},
 		"one condition instead of a list": {
-			reason: "A single condition is not a map of conditions, which is recorded.",
+			reason: "A single condition instead of a list is Unreadable.",
 			event:  status(`{"type":"Ready","status":"True"}`),
 			want:   foo(Condition{Status: Unreadable}),
 		},
 		"conditions a number": {
-			reason: "Conditions that are neither a list nor a map are recorded.",
+			reason: "Conditions that are neither a list nor a map are Unreadable.",
 			event:  status(`12e3`), want: foo(Condition{Status: Unreadable}),
 		},
 		"conditions of other things": {
-			reason: "Elements that are not conditions are recorded, and the conditions between them count.",
+			reason: "Elements that are not conditions are Unreadable, and the conditions between them are read.",
 			event:  status(`["Ready",null,1,true,[{"type":"Migrating","status":"True"}],{"type":"Ready","status":"True"},{}]`),
 			want:   foo(Condition{Type: "Ready", Status: True}, Condition{Status: Unreadable}),
 		},
 		"type of the wrong type": {
-			reason: "A condition whose type is not a string is recorded.",
+			reason: "A condition whose type is not a string is Unreadable.",
 			event:  status(`[{"type":1,"status":"True"},{"type":null,"status":"True"},{"type":{"type":"Ready"},"status":"True"},{"status":"True"}]`),
 			want:   foo(Condition{Status: Unreadable}),
 		},
 		"only parts of other types are of the wrong type": {
-			reason: "What other conditions look like does not matter, if they have a type.",
+			reason: "Conditions of other types are ignored, whatever their form.",
 			event:  status(`[{"type":"Ready","status":"True"},{"type":"Other","status":7}]`),
 			want:   foo(Condition{Type: "Ready", Status: True}),
 		},
 		"status a boolean": {
-			reason: "Some operators write the status as a boolean.",
+			reason: "A boolean status is read.",
 			event:  status(`[{"type":"Ready","status":true},{"type":"Migrating","status":false}]`),
 			want:   foo(Condition{Type: "Ready", Status: True}, Condition{Type: "Migrating", Status: False}),
 		},
@@ -119,130 +119,130 @@ func TestDecodeEvent(t *testing.T) {
 			want:   foo(Condition{Type: "Ready", Status: Unreadable}, Condition{Type: "Migrating", Status: Unreadable}, Condition{Type: asked[2], Status: Unreadable}),
 		},
 		"other case": {
-			reason: "Some operators write the status in lower or upper case.",
+			reason: "A status in lower or upper case is read.",
 			event:  status(`[{"type":"Ready","status":"true"},{"type":"Migrating","status":"FALSE"},{"type":"Datenbank läuft 🚀","status":"unknown"}]`),
 			want:   foo(Condition{Type: "Ready", Status: True}, Condition{Type: "Migrating", Status: False}, Condition{Type: asked[2], Status: Unknown}),
 		},
 		"other words": {
-			reason: "A status that the API conventions do not know is Unreadable.",
+			reason: "A status other than True, False and Unknown is Unreadable.",
 			event:  status(`[{"type":"Ready","status":"Yes"},{"type":"Migrating","status":""}]`),
 			want:   foo(Condition{Type: "Ready", Status: Unreadable}, Condition{Type: "Migrating", Status: Unreadable}),
 		},
-		"type lowercase": {reason: "Types are compared as they are.", event: status(`[{"type":"ready","status":"True"}]`), want: foo()},
+		"type lowercase": {reason: "Condition types are case-sensitive.", event: status(`[{"type":"ready","status":"True"}]`), want: foo()},
 		"a type twice": {
-			reason: "If a type occurs with different statuses, and it is not known which is the newest, it is Unreadable.",
+			reason: "A type with different statuses is Unreadable if it is unknown which is the newest.",
 			event: status(`[{"type":"Ready","status":"False"},{"type":"Migrating","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"},` +
 				`{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"},{"type":"Migrating","status":"False","lastTransitionTime":"2026-01-01T01:00:00+01:00"}]`),
 			want: foo(Condition{Type: "Ready", Status: Unreadable}, Condition{Type: "Migrating", Status: Unreadable}),
 		},
 		"a type twice alike": {
-			reason: "If a type occurs with one status only, that is its status.",
+			reason: "A type that occurs twice with the same status has that status.",
 			event:  status(`[{"type":"Ready","status":"False","reason":"A"},{"type":"Ready","status":false,"reason":"B"}]`),
 			want:   foo(Condition{Type: "Ready", Status: False}),
 		},
 		"a history": {
-			reason: "Of several conditions of one type the one with the newest transition counts, wherever it is.",
+			reason: "The condition with the newest transition is used if a type occurs several times.",
 			event: status(`[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"},{"type":"Migrating","status":"True","lastTransitionTime":"2026-01-03T00:00:00Z"},` +
 				`{"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T00:00:00Z"},{"type":"Migrating","status":"False","lastTransitionTime":"2026-01-02T00:00:00Z"},` +
 				`{"lastTransitionTime":"2026-01-01T12:00:00.5Z","type":"Ready","status":"False"}]`),
 			want: foo(Condition{Type: "Ready", Status: True}, Condition{Type: "Migrating", Status: True}),
 		},
 		"of an earlier generation": {
-			reason: "A condition that was observed before the last change of the spec is stale; one without observedGeneration is not.",
+			reason: "A condition of an earlier generation is stale, and one without observedGeneration is not.",
 			event: `{"type":"MODIFIED","object":{"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":2},` +
 				`{"type":"Migrating","status":"False"},{"type":"Datenbank läuft 🚀","status":"True","observedGeneration":3}]},` +
 				`"metadata":{"generation":3,"name":"foo","namespace":"default","resourceVersion":"7"}}}`,
 			want: foo(Condition{Type: "Ready", Status: True, Stale: true}, Condition{Type: "Migrating", Status: False}, Condition{Type: asked[2], Status: True}),
 		},
 		"status before type": {
-			reason: "The order of a condition's fields does not matter.",
+			reason: "A condition is read in any order of its fields.",
 			event:  status(`[{"status":"True","reason":"R","message":"m","type":"Ready"}]`),
 			want:   foo(Condition{Type: "Ready", Status: True}),
 		},
 		"other fields around": {
-			reason: "Other fields of status, named alike or nested, do not matter.",
+			reason: "Other fields of the status are ignored, even with the same names or nested.",
 			event:  modified(`,"status":{"replicas":3,"children":[{"conditions":[{"type":"Migrating","status":"True"}]}],"conditions":[{"type":"Ready","status":"True"}],"status":"x","type":"Ready"}`),
 			want:   foo(Condition{Type: "Ready", Status: True}),
 		},
 		"conditions elsewhere": {
-			reason: "Conditions count in status alone.",
+			reason: "Conditions outside the status are ignored.",
 			event:  modified(`,"spec":{"status":{"conditions":[{"type":"Migrating","status":"True"}]},"conditions":[{"type":"Ready","status":"True"}]}`),
 			want:   foo(),
 		},
 		"metadata last": {
-			reason: "The order of an object's fields does not matter, nor that of an event's.",
+			reason: "An event and its object are read in any order of their fields.",
 			event:  `{"object":{"status":{"conditions":[{"type":"Ready","status":"True"}]},` + meta + `},"type":"MODIFIED"}`,
 			want:   foo(Condition{Type: "Ready", Status: True}),
 		},
 		"cluster-scoped": {
-			reason: "An object may have no namespace.",
+			reason: "An object without a namespace is read.",
 			event:  `{"type":"DELETED","object":{"metadata":{"name":"foo","resourceVersion":"7"}}}`,
 			want:   seen{Kind: apiwatch.Deleted, Name: "foo", Version: "7", Conditions: conditions()},
 		},
 		"metadata of the wrong types": {
-			reason: "Nothing that can be read is a reason to fail.",
+			reason: "Metadata of wrong types is ignored.",
 			event:  `{"type":"ADDED","object":{"metadata":{"name":7,"namespace":[],"resourceVersion":null,"annotations":"x"}}}`,
 			want:   seen{Kind: apiwatch.Added, Conditions: conditions()},
 		},
 		"escaped": {
-			reason: "Escaped text is the same text, in values and in names of fields.",
+			reason: "Escaped characters in names and values of fields are decoded.",
 			event:  `{"typ\u0065":"MODIFIED","object":{"metadata":{"n\u0061me":"f\u006fo","namespace":"default","resourceVersion":"7"},"status":{"c\u006fnditions":[{"type":"\u0052eady","status":"Tru\u0065"}]}}}`,
 			want:   foo(Condition{Type: "Ready", Status: True}),
 		},
 		"unicode": {
-			reason: "A type may hold any character, escaped or not.",
+			reason: "A condition type may contain any character, escaped or not.",
 			event:  status(`[{"type":"Datenbank l\u00e4uft \ud83d\ude80","status":"True","message":"🚀\u0000\ud800"},{"type":"Ready","status":"False"}]`),
 			want:   foo(Condition{Type: asked[2], Status: True}, Condition{Type: "Ready", Status: False}),
 		},
 		"invalid UTF-8": {
-			reason: "Bytes that are no text do not end a watch.",
+			reason: "Invalid UTF-8 does not end the watch.",
 			event:  status("[{\"type\":\"Ready\xff\",\"status\":\"True\"},{\"type\":\"Migrating\",\"status\":\"True\",\"message\":\"\xc3\x28\"}]"),
 			want:   foo(Condition{Type: "Migrating", Status: True}),
 		},
 		"a field twice": {
-			reason: "Of several fields of one name the last counts, as it does for encoding/json.",
+			reason: "The last of several fields of one name is used, as in encoding/json.",
 			event: `{"type":"ADDED","type":"MODIFIED","object":{"metadata":{"name":"bar","namespace":"other","labels":{}},` + meta +
 				`,"status":{"conditions":[{"type":"Migrating","status":"True"}]},"status":{"conditions":[{"type":"Ready","status":"True"}],"conditions":[{"type":"Ready","status":"True","status":"False"}]}}}`,
 			want: foo(Condition{Type: "Ready", Status: False}),
 		},
 		"a status twice, the last empty": {
-			reason: "If a field is repeated, its earlier value does not count.",
+			reason: "The last of several statuses is used, even if it is empty.",
 			event:  modified(`,"status":{"conditions":[{"type":"Ready","status":"True"}]},"status":{}`),
 			want:   foo(),
 		},
 		"deep": {
-			reason: "Depth does not matter.",
+			reason: "Deeply nested fields are skipped.",
 			event:  modified(`,"spec":` + deep + `,"status":{"deep":` + deep + `,"conditions":[{"message":` + deep + `,"type":"Ready","status":"True"}]}`),
 			want:   foo(Condition{Type: "Ready", Status: True}),
 		},
 		"very many conditions": {
-			reason: "Number does not matter.",
+			reason: "A long list of conditions is read.",
 			event:  status(`[` + many(50_000) + `{"type":"Ready","status":"True"}]`),
 			want:   foo(Condition{Type: "Ready", Status: True}),
 		},
 		"very long texts": {
-			reason: "Length does not matter, of what is kept or what is not.",
+			reason: "Long strings are read and skipped.",
 			event: status(`[{"type":"` + strings.Repeat("x", 3<<20) + `","status":"True"},{"type":"Ready","status":"` + strings.Repeat("True",
 				1<<20) + `"},{"type":"Migrating","status":"True","message":"` + strings.Repeat(`\n`, 3<<20) + `"}]`),
 			want: foo(Condition{Type: "Ready", Status: Unreadable}, Condition{Type: "Migrating", Status: True}),
 		},
 		"bookmark": {
-			reason: "A bookmark reports how far the watch has come.",
+			reason: "The resourceVersion of a bookmark is read.",
 			event:  `{"type":"BOOKMARK","object":{"kind":"Foo","apiVersion":"example.com/v1","metadata":{"resourceVersion":"99","creationTimestamp":null},"spec":{}}}`,
 			want:   seen{Kind: apiwatch.Bookmark, Version: "99", Conditions: conditions()},
 		},
 		"end of the initial list": {
-			reason: "One bookmark ends the initial list.",
+			reason: "The bookmark at the end of the initial list is recognized by its annotation.",
 			event:  `{"type":"BOOKMARK","object":{"metadata":{"annotations":{"other":"true","k8s.io/initial-events-end":"true"},"resourceVersion":"99"}}}`,
 			want:   seen{Kind: apiwatch.Bookmark, Version: "99", Conditions: conditions(), InitialEnd: true},
 		},
 		"not the end of the initial list": {
-			reason: "The annotation must be true.",
+			reason: "A bookmark whose annotation is not true does not end the initial list.",
 			event:  `{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"false"},"resourceVersion":"99"}}}`,
 			want:   seen{Kind: apiwatch.Bookmark, Version: "99", Conditions: conditions()},
 		},
 		"no object": {
-			reason: "An event about nothing is one.",
+			reason: "An event without an object is read.",
 			event:  `{"type":"ADDED"}`,
 			want:   seen{Kind: apiwatch.Added, Conditions: conditions()},
 		},
@@ -253,7 +253,7 @@ func TestDecodeEvent(t *testing.T) {
 			const other = `{"type":"ADDED","object":{"metadata":{"name":"n","namespace":"ns","resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}},"status":{"conditions":[{"type":"Migrating","status":"False"}]}}}`
 			wantOther := seen{Kind: apiwatch.Added, Namespace: "ns", Name: "n", Version: "1", InitialEnd: true, Conditions: conditions(Condition{Type: "Migrating", Status: False})}
 			want := []seen{wantOther, tc.want, wantOther}
-			s := &eventStream{decoder: decoderOf(strings.NewReader(other+tc.event+"\n"+other), askedNumbers())}
+			s := &eventStream{decoder: decoderOf(strings.NewReader(other+tc.event+"\n"+other), typeNumbers())}
 			var got []seen
 			for range want {
 				kind, o, err := s.Decode()
@@ -280,7 +280,7 @@ func TestDecodeErrorEvent(t *testing.T) {
 		message string
 	}{
 		"expired": {
-			reason:  "A Reflector must know that it has to list again.",
+			reason:  "An expired resourceVersion is returned as such, so the Reflector lists again.",
 			object:  `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 1 (9)","reason":"Expired","code":410}`,
 			is:      apierrors.IsResourceExpired,
 			message: "too old resource version: 1 (9)",
@@ -291,22 +291,22 @@ func TestDecodeErrorEvent(t *testing.T) {
 			is:     apierrors.IsGone,
 		},
 		"too many requests": {
-			reason: "A Reflector must know that it has to wait.",
+			reason: "Too many requests are returned as such, so the Reflector waits.",
 			object: `{"status":"Failure","message":"later","reason":"TooManyRequests","details":{"retryAfterSeconds":1},"code":429}`,
 			is:     apierrors.IsTooManyRequests, message: "later",
 		},
 		"internal": {
-			reason: "What the API server failed at is reported.",
+			reason: "An internal error is returned with its message.",
 			object: `{"status":"Failure","message":"etcd \"is\" away","reason":"InternalError","code":500}`,
 			is:     apierrors.IsInternalError, message: `etcd "is" away`,
 		},
 		"of the wrong types": {
-			reason: "What cannot be read is an error all the same.",
+			reason: "A Status with fields of wrong types is an error.",
 			object: `{"status":1,"message":{},"reason":[],"code":"x"}`,
 			is:     func(err error) bool { return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown },
 		},
 		"nothing": {
-			reason: "An error event without a Status is an error, too.",
+			reason: "An error event without a Status is an error.",
 			object: `null`,
 			is:     func(err error) bool { return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown },
 		},
@@ -315,7 +315,7 @@ func TestDecodeErrorEvent(t *testing.T) {
 		for _, initial := range []*objectBatch{nil, {Object: noMeta}} {
 			t.Run(fmt.Sprintf("%s/initial=%t", name, initial != nil), func(t *testing.T) {
 				text := `{"type":"ERROR","object":` + tc.object + `}`
-				s := &eventStream{decoder: decoderOf(strings.NewReader(text), askedNumbers()), initial: initial}
+				s := &eventStream{decoder: decoderOf(strings.NewReader(text), typeNumbers()), initial: initial}
 				kind, o, err := s.Decode()
 				if err != nil || kind != apiwatch.Error {
 					t.Fatalf("%s\nwant an ERROR event, got %q, %v", tc.reason, kind, err)
@@ -351,7 +351,7 @@ func TestDecodeCutOff(t *testing.T) {
 			if n == 0 && name != "by the transport" && name != "by something else" {
 				want = io.EOF
 			}
-			s := &eventStream{decoder: decoderOf(read.from, askedNumbers())}
+			s := &eventStream{decoder: decoderOf(read.from, typeNumbers())}
 			_, _, err := s.Decode()
 			if isEOF := want != lost; isEOF && err != want || !errors.Is(err, want) { //nolint:errorlint // as is
 				t.Errorf("after %d bytes, %s: want %v, got %v", n, name, want, err)
@@ -367,12 +367,12 @@ func TestDecodeGarbage(t *testing.T) {
 		`{"type":"ADDED","object":{"metadata":{"name":"a` + "\n" + `b"}}}`, `<html>Bad Gateway</html>`, "\x00\x01\x02",
 		`{}`, `[]`, `7`, `null`, `{"type":7}`, strings.Repeat(`[`, 20_000), `{"type":"ADDED","object":` + strings.Repeat(`{"status":`, 20_000),
 	} {
-		s := &eventStream{decoder: decoderOf(strings.NewReader(text), askedNumbers())}
+		s := &eventStream{decoder: decoderOf(strings.NewReader(text), typeNumbers())}
 		if kind, o, err := s.Decode(); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("%.40q: want an error, got %v, %v, %v", text, kind, o, err)
 		}
 		for _, list := range []string{text, `{"items":` + text} {
-			if _, _, err := decoderOf(strings.NewReader(list), askedNumbers()).list(); err == nil {
+			if _, _, err := decoderOf(strings.NewReader(list), typeNumbers()).list(); err == nil {
 				t.Errorf("%.40q as a list: want an error", list)
 			}
 		}
@@ -387,21 +387,21 @@ func TestDecodeList(t *testing.T) {
 		want   map[string][]Condition
 	}{
 		"a page": {
-			reason: "The continue token of a page is read wherever its metadata is.",
+			reason: "The continue token of a list is read, whatever the position of the metadata.",
 			list:   `{"kind":"FooList","apiVersion":"example.com/v1","items":[{"metadata":{"name":"a","namespace":"n"},"status":{"conditions":[{"type":"Ready","status":"True"}]}},{"metadata":{"name":"b","namespace":"n"}}],"metadata":{"continue":"to\u006ben","remainingItemCount":5,"resourceVersion":"12"}}`,
 			meta:   metav1.ListMeta{ResourceVersion: "12", Continue: "token"},
 			want:   map[string][]Condition{"n\x00a": conditions(Condition{Type: "Ready", Status: True}), "n\x00b": conditions()},
 		},
-		"empty": {reason: "A list may be empty.", list: `{"metadata":{"resourceVersion":"1"},"items":[]}`, meta: metav1.ListMeta{ResourceVersion: "1"}},
-		"null":  {reason: "An empty list may be null.", list: `{"metadata":{"resourceVersion":"1"},"items":null}`, meta: metav1.ListMeta{ResourceVersion: "1"}},
+		"empty": {reason: "An empty list is read.", list: `{"metadata":{"resourceVersion":"1"},"items":[]}`, meta: metav1.ListMeta{ResourceVersion: "1"}},
+		"null":  {reason: "A list that is null is read.", list: `{"metadata":{"resourceVersion":"1"},"items":null}`, meta: metav1.ListMeta{ResourceVersion: "1"}},
 		"items twice": {
-			reason: "Of several fields of one name the last counts.",
+			reason: "The last of several lists of items is used.",
 			list:   `{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}}],"items":[{"metadata":{"name":"b"}}]}`,
 			meta:   metav1.ListMeta{ResourceVersion: "1"},
 			want:   map[string][]Condition{"\x00b": conditions()},
 		},
 		"objects that look like a Status": {
-			reason: "Fields that a Status has are nothing special in an object of a list.",
+			reason: "Fields of a Status are ignored in the objects of a list.",
 			list:   `{"metadata":{"resourceVersion":"1"},"items":[{"code":1,"message":"m","reason":"r","metadata":{"name":"a"},"status":"Failure"}]}`,
 			meta:   metav1.ListMeta{ResourceVersion: "1"},
 			want:   map[string][]Condition{"\x00a": conditions()},
@@ -409,7 +409,7 @@ func TestDecodeList(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			meta, objects, err := decoderOf(strings.NewReader(tc.list), askedNumbers()).list()
+			meta, objects, err := decoderOf(strings.NewReader(tc.list), typeNumbers()).list()
 			if err != nil {
 				t.Fatalf("%s\n%v", tc.reason, err)
 			}
@@ -438,7 +438,7 @@ func TestDecodeInitial(t *testing.T) {
 	text := event("ADDED", "a", "True") + event("ADDED", "b", "True") + bookmark + event("ADDED", "c", "False") +
 		event("MODIFIED", "b", "Unknown") + event("DELETED", "a", "True") + event("DELETED", "z", "True") + end +
 		event("DELETED", "c", "False")
-	s := &eventStream{decoder: decoderOf(strings.NewReader(text), askedNumbers()), initial: &objectBatch{Object: noMeta}}
+	s := &eventStream{decoder: decoderOf(strings.NewReader(text), typeNumbers()), initial: &objectBatch{Object: noMeta}}
 
 	kind, o, err := s.Decode()
 	w, ok := o.(*objectBatch)
@@ -470,7 +470,7 @@ func TestDecodeInitial(t *testing.T) {
 		{Kind: apiwatch.Deleted, Name: "c", Version: "5", Conditions: conditions(Condition{Type: "Ready", Status: False})},
 	}
 	if diff := cmp.Diff(wantRest, rest); diff != "" {
-		t.Errorf("what follows: -want +got\n%s", diff)
+		t.Errorf("the following events: -want +got\n%s", diff)
 	}
 }
 
@@ -489,7 +489,7 @@ func FuzzDecode(f *testing.F) {
 			func(d *decoder) error { _, _, err := d.event(); return err },
 			func(d *decoder) error { _, _, err := d.list(); return err },
 		} {
-			d := decoderOf(bytes.NewReader(data), askedNumbers())
+			d := decoderOf(bytes.NewReader(data), typeNumbers())
 			for range len(data) + 2 { // each takes at least one byte
 				if err := decode(d); err != nil {
 					break
@@ -506,7 +506,7 @@ func FuzzDecode(f *testing.F) {
 		if _, ok := event["object"].(map[string]any); !ok {
 			return
 		}
-		kind, r, err := decoderOf(bytes.NewReader(text), askedNumbers()).event()
+		kind, r, err := decoderOf(bytes.NewReader(text), typeNumbers()).event()
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -575,7 +575,7 @@ func referencePattern(conditions any, generation int64) (pattern string, exact b
 	for _, c := range list {
 		fields, _ := c.(map[string]any)
 		conditionType, ok := fields["type"].(string)
-		number, known := askedNumbers()[conditionType]
+		number, known := typeNumbers()[conditionType]
 		switch {
 		case !ok:
 			broken = true

@@ -45,7 +45,7 @@ func testLostConnection(t *testing.T, f fixture) {
 	close(resume)
 	sub.awaits(t, 5, n+"/foo-2", n+"/foo-3", n+"/foo-9")
 	if got := lists.Load(); got > 0 {
-		t.Errorf("all was read again %d times", got)
+		t.Errorf("listed again %d times", got)
 	}
 }
 
@@ -160,9 +160,9 @@ func testSilentWatch(t *testing.T, f fixture) {
 	f.setConditions(t, n, "a", "Migrating=True")
 	engine := newEngine(t, p.config())
 	sub := subscribe(t, engine, f.target(), "Migrating")
-	eventually(t, "a silent watch is open", func() bool { return silent.Load() == 1 })
+	eventually(t, "the silent watch is open", func() bool { return silent.Load() == 1 })
 	if got := sub.Snapshot(); got.Filled {
-		t.Fatalf("nothing can be known: %+v", got)
+		t.Fatalf("got a result without a complete list: %+v", got)
 	}
 	engine.Review(time.Hour)
 	sub.awaits(t, 1, n+"/a")
@@ -195,11 +195,11 @@ func testList(t *testing.T, f fixture) {
 		return got
 	}
 	if got := list(); got.Total != 5 || got.Blocking != 0 || pages.Load() != 3 {
-		t.Errorf("five that allow: %+v in %d pages", got, pages.Load())
+		t.Errorf("five objects that allow the update: %+v in %d pages", got, pages.Load())
 	}
 	f.setConditions(t, n, "d", "Migrating=True")
 	if got := list(); got.Blocking != 1 || len(got.Items) != 1 || got.Items[0].Name != "d" || pages.Load() != 2 {
-		t.Errorf("the fourth blocks: %+v in %d pages", got, pages.Load())
+		t.Errorf("the fourth object blocks: %+v in %d pages", got, pages.Load())
 	}
 }
 
@@ -261,13 +261,13 @@ func testBrokenJSON(t *testing.T, f fixture) {
 	sub := subscribe(t, newEngine(t, p.config()), f.target(), "Migrating")
 	sub.awaitErr(t, "anything", func(error) bool { return true })
 	start, before := time.Now(), asked.Load()
-	eventually(t, "it has been tried some more times", func() bool { return asked.Load() >= before+4 })
+	eventually(t, "the request has been retried", func() bool { return asked.Load() >= before+4 })
 	// Each attempt is a watch and a list. The delays between attempts are half a second and one second.
 	if took := time.Since(start); took < time.Second {
 		t.Errorf("%d requests in %v", asked.Load()-before, took)
 	}
 	if got := sub.Snapshot(); got.Filled || got.Total != 0 {
-		t.Errorf("nothing can be known: got %+v", got)
+		t.Errorf("got a result although the server is unreachable: %+v", got)
 	}
 	p.answers(nil)
 	sub.awaits(t, 1, n+"/a")
@@ -307,7 +307,7 @@ func testSlowJSON(t *testing.T, f fixture) {
 		n + `","resourceVersion":"5"},"status":{"conditions":[{"type":"Migrating","status":"True"}]}}}` + "\n")
 	send(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"6","annotations":{"k8s.io/initial-events-end":"true"}}}`)
 	if sub.Snapshot().Filled {
-		t.Error("the initial list has not come to its end")
+		t.Error("the initial list has not ended")
 	}
 	send("}\n")
 	sub.awaits(t, 1, n+"/a")
@@ -333,7 +333,7 @@ func testServerAway(t *testing.T, f fixture) {
 	}
 	p.CloseClientConnections()
 	if got := sub.awaitErr(t, "anything", func(error) bool { return true }); got.Total != 1 {
-		t.Errorf("what was known stays: got %+v", got)
+		t.Errorf("the previous result is lost: got %+v", got)
 	}
 	target := f.target()
 	target.Namespace = n
@@ -372,11 +372,11 @@ func testCloseEndsAll(t *testing.T, f fixture) {
 	eventually(t, "10 requests are open", func() bool { _, open := p.counts(); return open == 10 })
 	engine.Close()
 	eventually(t, "no request is open", func() bool { _, open := p.counts(); return open == 0 })
-	eventually(t, "no goroutine reads any more", func() bool {
+	eventually(t, "no goroutine of the engine is left", func() bool {
 		return !strings.Contains(stacks(), "(*Reflector)") && !strings.Contains(stacks(), "(*eventStream)")
 	})
 	if all, _ := p.counts(); all != 20*len(f.reading(t)) {
-		t.Errorf("got %d requests for 20 readings", all)
+		t.Errorf("got %d requests for 20 targets", all)
 	}
 }
 

@@ -18,45 +18,45 @@ func TestStale(t *testing.T) {
 	check := func(reason string, stale bool, rounds int) {
 		t.Helper()
 		if got := sub.Snapshot(); got.Stale != stale || s.round-first.round != rounds {
-			t.Errorf("%s\nstale: %t, want %t; read again %d times, want %d", reason, got.Stale, stale, s.round-first.round, rounds)
+			t.Errorf("%s\nstale: %t, want %t; listed again %d times, want %d", reason, got.Stale, stale, s.round-first.round, rounds)
 		}
 	}
 
 	s.hear()
 	await(staleAfter)
-	check("A first reading that has not ended is repeated. Nothing that it read is out of date.", false, 1)
+	check("A first list that does not end is repeated, and nothing is out of date.", false, 1)
 
 	second := scriptOf(sub)
 	second.replace(1, map[string]string{"n/a": "A=True"})
 	s.hear()
 	s.began = time.Duration(s.heard.Load())
 	await(silentFor - moment)
-	check("The API server sends a bookmark every minute.", false, 1)
+	check("A watch that is silent for less than its limit is kept, since the API server sends a bookmark every minute.", false, 1)
 
 	notified = 0
 	await(silentFor + moment)
-	check("A silent watch is replaced. Its successor has a moment to read.", false, 2)
+	check("A silent watch is replaced, and its content is not yet out of date.", false, 2)
 	await(staleAfter + moment)
-	check("What a silent API server sent is out of date. The new reading is not repeated at once.", true, 2)
+	check("The content of a silent watch is out of date, and the new watch is not replaced at once.", true, 2)
 	if notified != 1 {
-		t.Errorf("notified %d times, want once that it is out of date", notified)
+		t.Errorf("notified %d times, want once, when the content is out of date", notified)
 	}
 
 	s.hear()
 	third := scriptOf(sub)
 	third.replace(1, map[string]string{"n/a": "A=True"})
-	check("What was read again is not out of date.", false, 2)
+	check("Content that was listed again is not out of date.", false, 2)
 
 	third.failed(errors.New("unavailable"))
 	s.review(s.failed + failingFor - moment)
-	check("A watch may be interrupted.", false, 2)
+	check("The content is not out of date if the watch is interrupted for a short time.", false, 2)
 	s.review(s.failed + failingFor + moment)
-	check("Reading that fails is not knowing.", true, 2)
+	check("The content is out of date if reading has failed for too long.", true, 2)
 	third.failed(errors.New("unavailable for another reason"))
 	s.review(s.failed + failingFor + moment)
-	check("Another error does not make it new, and what fails is retried already.", true, 2)
+	check("The content stays out of date if reading fails with another error, and nothing is read again.", true, 2)
 	third.worked()
-	check("A watch that is open again has what was missed.", false, 2)
+	check("The content is not out of date once the watch is open again.", false, 2)
 }
 
 // subscribeAlone returns a Subscription to the condition A.

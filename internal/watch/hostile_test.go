@@ -36,13 +36,13 @@ func TestHostileMemory(t *testing.T) {
 		message func(object, condition int) string
 	}{
 		"distinct": {
-			reason: "Every custom resource has 200 conditions that an expression names, with statuses, reasons and messages that no other has.",
+			reason: "Each custom resource has 200 requested conditions with unique statuses, reasons and messages.",
 			message: func(object, condition int) string {
 				return "message " + strconv.Itoa(object*hostileTypes+condition)
 			},
 		},
 		"long": {
-			reason: "Some have long messages too, of which nothing is kept, not even the buffer that they were read into.",
+			reason: "Some custom resources have long messages, and neither the messages nor their buffers are kept.",
 			message: func(object, condition int) string {
 				if object%1000 != 0 || condition != 7 {
 					return ""
@@ -209,21 +209,21 @@ func TestTooManyTypes(t *testing.T) {
 		return engine.Subscribe(r)
 	}
 	if _, err := subscribe(0, MaxTypes+1); !errors.Is(err, ErrTooManyTypes) || len(engine.sources) > 0 {
-		t.Fatalf("one that asks for too many: got %v and %d watches", err, len(engine.sources))
+		t.Fatalf("Subscription with too many types: got %v and %d watches", err, len(engine.sources))
 	}
 	half, err := subscribe(0, MaxTypes/2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := subscribe(1, MaxTypes); err != nil {
-		t.Fatalf("types that both ask for count once: %v", err)
+		t.Fatalf("types of both Subscriptions must count once: %v", err)
 	}
 	if _, err := subscribe(1, MaxTypes+1); !errors.Is(err, ErrTooManyTypes) {
-		t.Fatalf("too many together: got %v", err)
+		t.Fatalf("two Subscriptions with too many types together: got %v", err)
 	}
 	half.Close()
 	if _, err := subscribe(1, MaxTypes+1); err != nil {
-		t.Fatalf("after the first is closed: %v", err)
+		t.Fatalf("after the first Subscription was closed: %v", err)
 	}
 }
 
@@ -247,19 +247,19 @@ func TestTypesChange(t *testing.T) {
 	second := scriptOf(older)
 	second.update("n/c", "Migrating=True") // a real Reflector lists first
 	if got := older.Snapshot(); !got.Filled || got.Total != 2 || got.Blocking != 1 || younger.Snapshot().Filled {
-		t.Errorf("before the second reading: %+v", got)
+		t.Errorf("before the second list: %+v", got)
 	}
 	second.replace(1, map[string]string{"n/a": "Alive=True", "n/b": "Alive=True Migrating=True"})
 	for _, sub := range []*Subscription{older, younger} {
 		if got := sub.Snapshot(); !got.Filled || got.Total != 2 || got.Blocking != 1 || got.Items[0].Name != "b" {
-			t.Errorf("after the second reading: %+v", got)
+			t.Errorf("after the second list: %+v", got)
 		}
 	}
 
 	older.Close()
 	second.update("n/b", "")
 	if got := older.Snapshot(); got.Blocking != 1 || len(got.Items) != 1 {
-		t.Errorf("a closed one keeps what was known: %+v", got)
+		t.Errorf("a closed Subscription lost its result: %+v", got)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestRelease(t *testing.T) {
 			`{"type":"MODIFIED","object":{"metadata":{"name":"foo-%d"},"status":{"conditions":[{"type":"%s","status":"True"},{"type":"Ready","status":"True"}]}}}`+"\n",
 			i, strings.Repeat("x", i%5*(maxKept-100)))
 	}
-	d := decoderOf(strings.NewReader(text.String()), askedNumbers())
+	d := decoderOf(strings.NewReader(text.String()), typeNumbers())
 	for i := range 50 {
 		_, r, err := d.event()
 		if err != nil {

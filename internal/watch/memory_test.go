@@ -77,13 +77,13 @@ const readerURL = "WATCH_TEST_READER_URL"
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv(readerURL); url != "" {
-		readAndTell(url)
+		readAndReport(url)
 		return
 	}
 	os.Exit(m.Run())
 }
 
-func readAndTell(url string) {
+func readAndReport(url string) {
 	engine := New(&rest.Config{Host: url}, logr.Discard())
 	filled := make(chan struct{}, 1)
 	sub, err := engine.Subscribe(request(filled))

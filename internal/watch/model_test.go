@@ -71,7 +71,7 @@ func (c *client) want(objects map[string]string) Snapshot {
 	for name, conditions := range objects {
 		v, ok := c.known[conditions]
 		if !ok {
-			v = c.decide(spelt(conditions))
+			v = c.decide(parseConditions(conditions))
 			c.known[conditions] = v
 		}
 		out.Total++
@@ -120,8 +120,8 @@ func (c *client) want(objects map[string]string) Snapshot {
 	return out
 }
 
-// spelt returns the conditions of an object, each type once.
-func spelt(conditions string) []Condition {
+// parseConditions returns the conditions of an object, each type once.
+func parseConditions(conditions string) []Condition {
 	var out []Condition
 	for condition := range strings.FieldsSeq(conditions) {
 		conditionType, status, _ := strings.Cut(condition, "=")

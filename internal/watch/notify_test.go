@@ -103,11 +103,11 @@ func TestNotify(t *testing.T) {
 		steps  []step
 	}{
 		"first": {
-			reason: "That all is read is news, also where nothing is there.",
+			reason: "The end of the initial list is urgent, even if the list is empty.",
 			steps:  []step{replace(nil, urgent)},
 		},
 		"held": {
-			reason: "The first to block and the last are news that wait for nothing.",
+			reason: "The first object that blocks and the last one are urgent.",
 			steps: []step{
 				replace(map[string]string{"n/a": "", "n/b": ""}, urgent),
 				update("n/a", "Blocks=True", urgent), update("n/a", "", urgent),
@@ -115,7 +115,7 @@ func TestNotify(t *testing.T) {
 			},
 		},
 		"held by one more": {
-			reason: "One that blocks is news at once where it is listed. Beyond that it only counts.",
+			reason: "An object that blocks is urgent if it is listed, and otherwise changes only counts.",
 			steps: []step{
 				replace(map[string]string{"n/b": "", "n/c": "", "n/d": "", "n/e": ""}, urgent),
 				update("n/c", "Blocks=True", urgent), update("n/b", "Blocks=True", urgent),
@@ -124,12 +124,12 @@ func TestNotify(t *testing.T) {
 			},
 		},
 		"held for another reason": {
-			reason: "A changed message of a listed object is news, but does not change what is held.",
+			reason: "A changed message of a listed object is urgent.",
 			steps: []step{replace(map[string]string{"n/a": "Blocks=True"}, urgent), update("n/a", "Blocks=True Tells=True", urgent),
 				update("n/b", "Blocks=True Tells=True", urgent), update("n/b", "Blocks=True", counts)},
 		},
 		"important": {
-			reason: "The first important object is news at once, as is the last; between them only the count changes.",
+			reason: "The first important object and the last one are urgent, and others change only counts.",
 			steps: []step{
 				replace(map[string]string{"n/a": "", "n/b": ""}, urgent),
 				update("n/a", "Tells=True", urgent), update("n/b", "Tells=True", counts),
@@ -137,11 +137,11 @@ func TestNotify(t *testing.T) {
 			},
 		},
 		"counts": {
-			reason: "Objects that hold nothing only count, but that there are any is news.",
+			reason: "An object that does not block changes only counts, except for the first and the last object.",
 			steps:  []step{replace(nil, urgent), update("n/a", "", urgent), update("n/b", "", counts), remove("n/b", counts), remove("n/a", urgent)},
 		},
 		"irrelevant": {
-			reason: "Nothing is notified without a change: the same again, a condition that no verdict depends on, another order, a missing object.",
+			reason: "Nothing is notified for an event that changes no verdict.",
 			steps: []step{
 				replace(map[string]string{"n/a": "Blocks=True", "n/b": ""}, urgent),
 				update("n/a", "Blocks=True"), update("n/a", "Blocks=True Idle=True"), update("n/a", "Idle=False Blocks=True"),
@@ -149,7 +149,7 @@ func TestNotify(t *testing.T) {
 			},
 		},
 		"wrong and right": {
-			reason: "That reading fails is news once, and so is that it works again.",
+			reason: "A failure and its end are urgent once.",
 			steps: []step{
 				replace(nil, urgent),
 				{func(s script) { s.failed(fmt.Errorf("forbidden")) }, []string{urgent}},
@@ -160,7 +160,7 @@ func TestNotify(t *testing.T) {
 			},
 		},
 		"stale": {
-			reason: "Events of a reading that has ended are ignored.",
+			reason: "Events of a list that has ended are ignored.",
 			steps: []step{
 				replace(nil, urgent),
 				{func(s script) {

@@ -41,7 +41,7 @@ func TestServer(t *testing.T) {
 		testCloseEndsAll(t, f)
 	})
 	tests := map[string]func(*testing.T, fixture){
-		"ComeAndGo":            testComeAndGo,
+		"ComeAndGo":            testCreateAndDelete,
 		"Shared":               testShared,
 		"GrowingTypes":         testGrowingTypes,
 		"Impersonated":         testImpersonated,
@@ -255,12 +255,12 @@ func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(testcluster.Timeout); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("it never came true that %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }
 
-func testComeAndGo(t *testing.T, f fixture) {
+func testCreateAndDelete(t *testing.T, f fixture) {
 	n := f.Namespace(t, "watch")
 	engine := f.engine(t)
 	f.setConditions(t, n, "a", "Migrating=True")
@@ -271,7 +271,7 @@ func testComeAndGo(t *testing.T, f fixture) {
 
 	second := subscribe(t, engine, f.target(), "Migrating") // filled at once by the reading of the first
 	if got := second.Snapshot(); !got.Filled || got.Total != 2 {
-		t.Errorf("a second Subscription to the same: got %+v", got)
+		t.Errorf("a second Subscription to the same target: got %+v", got)
 	}
 	first.Close()
 	f.setConditions(t, n, "b", "Migrating=True")
@@ -283,7 +283,7 @@ func testComeAndGo(t *testing.T, f fixture) {
 	third := subscribe(t, engine, f.target(), "Migrating")
 	third.awaits(t, 2, n+"/b", n+"/c")
 	if got := first.Snapshot(); got.Total != 2 || len(got.Items) != 1 {
-		t.Errorf("after its end a Subscription should keep what it knew, got %+v", got)
+		t.Errorf("a closed Subscription lost its result: got %+v", got)
 	}
 }
 
@@ -330,7 +330,7 @@ func testGrowingTypes(t *testing.T, f fixture) {
 	first.awaits(t, 2, n+"/a")
 	second := subscribe(t, engine, f.target(), "Busy", "Migrating")
 	if got := first.Snapshot(); got.Total != 2 || got.Blocking != 1 {
-		t.Errorf("while all is read again, what was known stays: got %+v", got)
+		t.Errorf("the previous result is lost during a new list: got %+v", got)
 	}
 	second.awaits(t, 2, n+"/a", n+"/b")
 	subscribe(t, engine, f.target(), "Busy").awaits(t, 2, n+"/a", n+"/b") // needs no new condition type
@@ -338,7 +338,7 @@ func testGrowingTypes(t *testing.T, f fixture) {
 	first.awaits(t, 2, n+"/a")
 	second.awaits(t, 2, n+"/a")
 	reading := f.reading(t)
-	eventually(t, "all has been read twice, and one request is open", func() bool {
+	eventually(t, "the resource was listed twice, and one request is open", func() bool {
 		all, open := p.counts() // a reading that is replaced may not have come to its last request
 		return all <= 2*len(reading) && open == 1
 	})
@@ -364,7 +364,7 @@ func (f fixture) reading(t *testing.T) []string {
 	case http.StatusUnprocessableEntity:
 		return []string{"watch", "list", "watch"}
 	default:
-		t.Fatalf("asking for a list as a stream: %s", response.Status)
+		t.Fatalf("watch with sendInitialEvents: %s", response.Status)
 		return nil
 	}
 }
@@ -401,10 +401,10 @@ func testImpersonated(t *testing.T, f fixture) {
 
 	all := subscribe(t, engine, target, "Migrating")
 	if got := all.awaitErr(t, "forbidden", apierrors.IsForbidden); got.Filled || got.Total != 0 {
-		t.Errorf("nothing can be known: got %+v", got)
+		t.Errorf("got a result without permission: %+v", got)
 	}
 	if got := all.Snapshot().Err.Error(); !strings.Contains(got, target.Identity.Name) || !strings.Contains(got, "foos."+f.group) {
-		t.Errorf("the error should name the identity and what it may not read: %s", got)
+		t.Errorf("the error does not contain the identity and the resource: %s", got)
 	}
 	if testutil.CollectAndCount(engine, "operator_status_watch_errors_total") != 1 {
 		t.Error("the failure is not counted")
@@ -421,7 +421,7 @@ func testImpersonated(t *testing.T, f fixture) {
 		for _, r := range f.Requests(t, since) {
 			if r.ObjectRef.Resource == "foos" && strings.Contains(r.URI, f.group) {
 				if r.Impersonee.Username != want {
-					t.Fatalf("a request is not in the name of %s: %+v", want, r)
+					t.Fatalf("a request does not impersonate %s: %+v", want, r)
 				}
 				if r.Verb == "watch" {
 					ended++
@@ -441,7 +441,7 @@ func testListWithoutWatch(t *testing.T, f fixture) {
 	sub := subscribe(t, f.engine(t), target, "Migrating")
 	sub.awaitErr(t, "forbidden", apierrors.IsForbidden)
 	if got := sub.Snapshot(); !got.Filled || got.Total != 1 {
-		t.Errorf("what could be listed is known: got %+v", got)
+		t.Errorf("the result of the list is missing: got %+v", got)
 	}
 	f.account(t, n, "", "watch")
 	sub.awaits(t, 1, n+"/a")

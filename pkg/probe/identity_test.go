@@ -71,25 +71,25 @@ func TestKey(t *testing.T) {
 		in     string // namespace
 		err    string
 	}{
-		"Options": {reason: "Options come first.", opts: []probe.Option{probe.WithName("a.v1"), probe.WithNamespace("a")},
+		"Options": {reason: "Options take precedence over the environment and the file.", opts: []probe.Option{probe.WithName("a.v1"), probe.WithNamespace("a")},
 			env: map[string]string{"OPERATOR_CONDITION_NAME": "b", "POD_NAMESPACE": "b"}, file: file, want: "a.v1", in: "a"},
-		"OLM": {reason: "OLM sets the name, and the namespace is that of the service account.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1"},
+		"OLM": {reason: "The name is taken from OLM's variable and the namespace from the service account.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1"},
 			file: file, want: "b.v1", in: namespace},
-		"Pod": {reason: "The namespace of the pod.",
+		"Pod": {reason: "POD_NAMESPACE takes precedence over OPERATOR_NAMESPACE and the file.",
 			env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1", "POD_NAMESPACE": "p", "OPERATOR_NAMESPACE": "o"}, file: file, want: "b.v1", in: "p"},
-		"Operator": {reason: "Another name of the same.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1", "OPERATOR_NAMESPACE": "o"}, file: file,
+		"Operator": {reason: "OPERATOR_NAMESPACE is used without POD_NAMESPACE.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1", "OPERATOR_NAMESPACE": "o"}, file: file,
 			want: "b.v1", in: "o"},
-		"Nowhere": {reason: "A process outside a cluster has to be told.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1"}, file: absent,
+		"Nowhere": {reason: "Without a namespace the error contains the variable to set.", env: map[string]string{"OPERATOR_CONDITION_NAME": "b.v1"}, file: absent,
 			err: "POD_NAMESPACE"},
-		"Referenced": {reason: "The Deployment is owned by the ClusterServiceVersion.", env: map[string]string{"POD_NAME": "referenced"}, file: file,
+		"Referenced": {reason: "The name is taken from the owner of the pod's Deployment.", env: map[string]string{"POD_NAME": "referenced"}, file: file,
 			want: "owner.v1", in: namespace},
-		"Labelled": {reason: "The Deployment has OLM's labels.", opts: []probe.Option{probe.WithPodName("labelled")}, file: file, want: "label.v1", in: namespace},
-		"Bare":     {reason: "So may a pod.", opts: []probe.Option{probe.WithPodName("bare")}, file: file, want: "bare.v1", in: namespace},
-		"Subscribed": {reason: "The label of another kind is no ClusterServiceVersion.", opts: []probe.Option{probe.WithPodName("subscribed")}, file: file,
+		"Labelled": {reason: "The name is taken from OLM's labels of the pod's Deployment.", opts: []probe.Option{probe.WithPodName("labelled")}, file: file, want: "label.v1", in: namespace},
+		"Bare":     {reason: "The name is taken from OLM's labels of a pod without a Deployment.", opts: []probe.Option{probe.WithPodName("bare")}, file: file, want: "bare.v1", in: namespace},
+		"Subscribed": {reason: "The owner label is ignored if its kind is not ClusterServiceVersion.", opts: []probe.Option{probe.WithPodName("subscribed")}, file: file,
 			err: "does not belong to a ClusterServiceVersion"},
-		"NoPod":     {reason: "The pod is not in that namespace.", opts: []probe.Option{probe.WithPodName("none")}, file: file, err: "not found"},
-		"Forbidden": {reason: "Rights are missing.", opts: []probe.Option{probe.WithPodName("bare"), probe.WithNamespace("default")}, err: "forbidden"},
-		"HostName":  {reason: "The name of the host is that of the pod.", file: file, err: hostname(t)},
+		"NoPod":     {reason: "A pod that does not exist is an error.", opts: []probe.Option{probe.WithPodName("none")}, file: file, err: "not found"},
+		"Forbidden": {reason: "A missing permission to read the pod is an error.", opts: []probe.Option{probe.WithPodName("bare"), probe.WithNamespace("default")}, err: "forbidden"},
+		"HostName":  {reason: "The host name is used as the name of the pod.", file: file, err: hostname(t)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestKey(t *testing.T) {
 			}
 			since := time.Now()
 			if again, err := o.Key(t.Context()); err != nil || again != got || len(o.requests(t, since)) > 0 {
-				t.Errorf("the second time: %s %v %v", again, err, o.requests(t, since))
+				t.Errorf("the second call: %s %v %v", again, err, o.requests(t, since))
 			}
 		})
 	}
@@ -143,13 +143,13 @@ func TestOwnerChanges(t *testing.T) {
 		must(t, cluster.Client.Delete(t.Context(), o))
 	}
 	if err := o.SetUpgradeable(t.Context(), metav1.ConditionFalse, "Migrating", ""); !errors.Is(err, probe.ErrNoCSV) {
-		t.Errorf("the former ClusterServiceVersion is gone: %v", err)
+		t.Errorf("want ErrNoCSV after the previous ClusterServiceVersion was deleted, got %v", err)
 	}
 	must(t, o.SetUpgradeable(t.Context(), metav1.ConditionFalse, "Migrating", ""))
 	if c := upgradeable(actual(t, latter)); c.Status != metav1.ConditionFalse {
 		t.Errorf("%+v", c)
 	}
 	if err := cluster.Client.Get(t.Context(), former, &v1alpha1.Probe{}); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("the former Probe: %v", err)
+		t.Errorf("the previous Probe: %v", err)
 	}
 }

@@ -74,13 +74,13 @@ func TestServed(t *testing.T) {
 		}
 	}
 
-	t.Log("an operator that is not installed by a ClusterServiceVersion is not asked for one")
+	t.Log("no request is sent for an operator without a ClusterServiceVersion")
 	unknown := o.with(t, o.client, probe.WithName(""), probe.WithNamespace(""), probe.WithNamespaceFile("absent"))
 	if err := unknown.Claim(t.Context()); !errors.Is(err, probe.ErrNotServed) {
 		t.Error(err)
 	}
 
-	t.Log("the answer is kept for the interval")
+	t.Log("the result is cached for the interval")
 	before := time.Now()
 	o.now = o.now.Add(probe.RecheckInterval)
 	for range 5 {
@@ -92,7 +92,7 @@ func TestServed(t *testing.T) {
 		t.Errorf("five calls within the interval sent %v", asked)
 	}
 
-	t.Log("OLM alone serves the group, and no Probes")
+	t.Log("the group is served by OLM, without Probes")
 	c.InstallOLM(t)
 	key := o.key
 	c.Create(t, newCSV(key))
@@ -117,16 +117,16 @@ func TestClaim(t *testing.T) {
 		spec   *v1alpha1.ProbeSpec
 		want   error
 	}{
-		"Absent":    {reason: "An operator creates its Probe."},
-		"NoSpec":    {reason: "A Probe without a spec is the operator's to write already.", create: true},
-		"EmptySpec": {reason: "A spec that names no resources has no other writer.", create: true, spec: &v1alpha1.ProbeSpec{}},
-		"Other":     {reason: "Other fields of the spec stay.", create: true, spec: &v1alpha1.ProbeSpec{ServiceAccountName: "foo"}},
-		"Claimed":   {reason: "It is claimed already, by an earlier pod.", create: true, spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}},
-		"Annotations": {reason: "operator-status made it from annotations.", create: true,
+		"Absent":    {reason: "A missing Probe is created."},
+		"NoSpec":    {reason: "A Probe without a spec is claimed.", create: true},
+		"EmptySpec": {reason: "A Probe with an empty spec is claimed.", create: true, spec: &v1alpha1.ProbeSpec{}},
+		"Other":     {reason: "Other fields of the spec are kept.", create: true, spec: &v1alpha1.ProbeSpec{ServiceAccountName: "foo"}},
+		"Claimed":   {reason: "A Probe that an earlier pod claimed is used unchanged.", create: true, spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}},
+		"Annotations": {reason: "A Probe that operator-status created from annotations is refused.", create: true,
 			spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: resources}, want: probe.ErrCRDAnnotations},
-		"AnnotationsEmpty": {reason: "It is made from annotations even while it names nothing.", create: true,
+		"AnnotationsEmpty": {reason: "A Probe created from annotations is refused even if it has no resources.", create: true,
 			spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations}, want: probe.ErrCRDAnnotations},
-		"Users": {reason: "A user had operator-status compute the status.", create: true, spec: &v1alpha1.ProbeSpec{ProbeResources: resources},
+		"Users": {reason: "A Probe with resources of a user is refused.", create: true, spec: &v1alpha1.ProbeSpec{ProbeResources: resources},
 			want: probe.ErrProbeResources},
 	}
 	for name, tc := range cases {
@@ -147,7 +147,7 @@ func TestClaim(t *testing.T) {
 					t.Errorf("%s: the Probe was changed (-before +after):\n%s", tc.reason, diff)
 				}
 				if !strings.Contains(err.Error(), key.String()) {
-					t.Errorf("the error does not name the Probe: %v", err)
+					t.Errorf("the error does not contain the Probe: %v", err)
 				}
 				if err := o.SetUpgradeable(t.Context(), metav1.ConditionFalse, "Migrating", ""); !errors.Is(err, tc.want) {
 					t.Errorf("SetUpgradeable returns %v", err)
@@ -216,23 +216,23 @@ func TestSetUpgradeable(t *testing.T) {
 		othersMustExist bool
 	}{
 		{
-			reason: "The first call creates the Probe, with its owner.", status: metav1.ConditionFalse, why: "Migrating", message: "Foo default/a",
+			reason: "The first call creates the Probe with its owner.", status: metav1.ConditionFalse, why: "Migrating", message: "Foo default/a",
 			want: began, requests: []string{"get probes 404", "get clusterserviceversions 200", "create probes 201", write},
 		},
 		{
-			reason: "What is the case already is not written.", status: metav1.ConditionFalse, why: "Migrating", message: "Foo default/a",
+			reason: "A condition that did not change is not written.", status: metav1.ConditionFalse, why: "Migrating", message: "Foo default/a",
 			want: began, requests: []string{get},
 		},
 		{
-			reason: "Another message is no transition.", status: metav1.ConditionFalse, why: "Migrating", message: "Foo default/b",
+			reason: "A change of the message keeps the transition time.", status: metav1.ConditionFalse, why: "Migrating", message: "Foo default/b",
 			want: began, requests: []string{get, write},
 		},
 		{
-			reason: "Nor is another reason.", status: metav1.ConditionFalse, why: "BackingUp", message: "Foo default/b",
+			reason: "A change of the reason keeps the transition time.", status: metav1.ConditionFalse, why: "BackingUp", message: "Foo default/b",
 			want: began, requests: []string{get, write},
 		},
 		{
-			reason: "Conditions of others stay.",
+			reason: "Other conditions are kept.",
 			before: func() {
 				p := actual(t, o.key)
 				p.Status.Conditions = append([]metav1.Condition{other}, p.Status.Conditions...)
@@ -242,7 +242,7 @@ func TestSetUpgradeable(t *testing.T) {
 			want: later, requests: []string{get, write}, othersMustExist: true,
 		},
 		{
-			reason: "The generation is observed again after a change of the spec.",
+			reason: "The observed generation is updated after a change of the spec.",
 			before: func() {
 				p := actual(t, o.key)
 				p.Spec.ServiceAccountName = "other"
@@ -252,7 +252,7 @@ func TestSetUpgradeable(t *testing.T) {
 			want: later, requests: []string{get, write}, othersMustExist: true,
 		},
 		{
-			reason: "A Probe that was deleted is created again.",
+			reason: "A Probe that was deleted is recreated.",
 			before: func() { must(t, cluster.Client.Delete(t.Context(), actual(t, o.key))) },
 			status: metav1.ConditionTrue, why: "Idle", message: "",
 			want: later, requests: []string{"get probes 404", "get clusterserviceversions 200", "create probes 201", write},
@@ -303,7 +303,7 @@ func TestConcurrently(t *testing.T) {
 		keeps    bool
 	}{
 		"Changed": {
-			reason: "The other's write is not lost.",
+			reason: "A concurrent change of another condition is kept.",
 			change: func(t *testing.T, key types.NamespacedName) {
 				p := actual(t, key)
 				meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{Type: "Other", Status: metav1.ConditionTrue, Reason: "Theirs"})
@@ -312,7 +312,7 @@ func TestConcurrently(t *testing.T) {
 			requests: []string{"get probes 200", "patch probes/status 409", "get probes 200", "patch probes/status 200"}, keeps: true,
 		},
 		"Deleted": {
-			reason: "It is created again.",
+			reason: "A Probe that was deleted after it was read is recreated.",
 			change: func(t *testing.T, key types.NamespacedName) {
 				must(t, cluster.Client.Delete(t.Context(), actual(t, key)))
 			},
@@ -320,7 +320,7 @@ func TestConcurrently(t *testing.T) {
 				"patch probes/status 200"},
 		},
 		"Created": {
-			reason: "Another pod of the operator was faster.",
+			reason: "A Probe that another pod created in the meantime is used.",
 			absent: true,
 			change: func(t *testing.T, key types.NamespacedName) {
 				cluster.Create(t, &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
@@ -400,18 +400,18 @@ func TestInvalidCondition(t *testing.T) {
 		why, message string
 		want         string // part of the error, or empty
 	}{
-		"Valid":      {reason: "A word in CamelCase.", status: metav1.ConditionFalse, why: "MigratingDatabase2"},
-		"Unknown":    {reason: "An operator may not know.", status: metav1.ConditionUnknown, why: "Starting"},
-		"Punctuated": {reason: "The schema allows these.", status: metav1.ConditionFalse, why: "a_b,c:d"},
-		"Longest":    {reason: "Lengths count characters.", status: metav1.ConditionFalse, why: strings.Repeat("a", 1024), message: strings.Repeat("ü", 32768)},
-		"Status":     {reason: "There are three.", status: "false", why: "A", want: `status is "false"`},
-		"NoReason":   {reason: "It is required.", status: metav1.ConditionFalse, want: `reason is ""`},
-		"Sentence":   {reason: "That is the message.", status: metav1.ConditionFalse, why: "The database migrates", want: "CamelCase"},
-		"Digit":      {reason: "It begins with a letter.", status: metav1.ConditionFalse, why: "404", want: "CamelCase"},
-		"Comma":      {reason: "It ends with a letter, digit or underscore.", status: metav1.ConditionFalse, why: "A,", want: "CamelCase"},
-		"Line":       {reason: "A line break is no part of it.", status: metav1.ConditionFalse, why: "A\n", want: "CamelCase"},
-		"Long":       {reason: "Longer than the schema allows.", status: metav1.ConditionFalse, why: strings.Repeat("a", 1025), want: "1025"},
-		"Message":    {reason: "Longer than the schema allows.", status: metav1.ConditionFalse, why: "A", message: strings.Repeat("ü", 32769), want: "32769"},
+		"Valid":      {reason: "A reason in CamelCase is valid.", status: metav1.ConditionFalse, why: "MigratingDatabase2"},
+		"Unknown":    {reason: "The status Unknown is valid.", status: metav1.ConditionUnknown, why: "Starting"},
+		"Punctuated": {reason: "Punctuation that the schema allows is valid in a reason.", status: metav1.ConditionFalse, why: "a_b,c:d"},
+		"Longest":    {reason: "Lengths are counted in characters.", status: metav1.ConditionFalse, why: strings.Repeat("a", 1024), message: strings.Repeat("ü", 32768)},
+		"Status":     {reason: "A status other than True, False and Unknown is rejected.", status: "false", why: "A", want: `status is "false"`},
+		"NoReason":   {reason: "An empty reason is rejected.", status: metav1.ConditionFalse, want: `reason is ""`},
+		"Sentence":   {reason: "A reason with spaces is rejected.", status: metav1.ConditionFalse, why: "The database migrates", want: "CamelCase"},
+		"Digit":      {reason: "A reason that starts with a digit is rejected.", status: metav1.ConditionFalse, why: "404", want: "CamelCase"},
+		"Comma":      {reason: "A reason that ends with a comma is rejected.", status: metav1.ConditionFalse, why: "A,", want: "CamelCase"},
+		"Line":       {reason: "A reason with a line break is rejected.", status: metav1.ConditionFalse, why: "A\n", want: "CamelCase"},
+		"Long":       {reason: "A reason longer than the schema allows is rejected.", status: metav1.ConditionFalse, why: strings.Repeat("a", 1025), want: "1025"},
+		"Message":    {reason: "A message longer than the schema allows is rejected.", status: metav1.ConditionFalse, why: "A", message: strings.Repeat("ü", 32769), want: "32769"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			since := time.Now()

@@ -29,7 +29,7 @@ func TestConditionsAreConstants(t *testing.T) {
 		}
 	}
 	if files < 10 {
-		t.Errorf("only %d files were found: this test looks in the wrong place", files)
+		t.Errorf("found only %d files: the folder of the test is wrong", files)
 	}
 }
 
@@ -127,7 +127,7 @@ func checkComments(t *testing.T, path string) (constants int) {
 				comment = group.Doc
 			}
 			if !strings.HasPrefix(comment.Text(), constant.Names[0].Name) {
-				t.Errorf("%s has no comment of its own", constant.Names[0].Name)
+				t.Errorf("%s has no doc comment", constant.Names[0].Name)
 			}
 		}
 	}

@@ -31,12 +31,12 @@ func TestObjectReferenceFor(t *testing.T) {
 			want:   reference("operators.coreos.com/v1alpha1", "Subscription"),
 		},
 		"Imported": {
-			reason: "A kind that another package defines is as good.",
+			reason: "The kind of a Go type that another package defines is found in the scheme.",
 			obj:    &olm.InstallPlan{ObjectMeta: metadata},
 			want:   reference("operators.coreos.com/v1alpha1", "InstallPlan"),
 		},
 		"Core": {
-			reason: "The core group has no name.",
+			reason: "The apiVersion of a type of the core group has no group.",
 			obj:    &corev1.ServiceAccount{ObjectMeta: metadata},
 			want:   reference("v1", "ServiceAccount"),
 		},
@@ -49,26 +49,26 @@ func TestObjectReferenceFor(t *testing.T) {
 			want: reference("example.com/v1", "Foo"),
 		},
 		"MetadataAlone": {
-			reason: "So does one of which the metadata alone was read.",
+			reason: "The kind of an object of which only the metadata was read is taken from the object.",
 			obj: &metav1.PartialObjectMetadata{
 				TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: metadata,
 			},
 			want: reference("apps/v1", "Deployment"),
 		},
 		"SeveralKinds": {
-			reason: "Where a Go type stands for several kinds the object's own word decides.",
+			reason: "If a Go type is registered for several kinds, the kind is taken from the object.",
 			obj: &corev1.Secret{
 				TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Second"}, ObjectMeta: metadata,
 			},
 			want: reference("example.com/v1", "Second"),
 		},
-		"SeveralKindsUnsaid":  {reason: "A type with two kinds is ambiguous.", obj: &corev1.Secret{ObjectMeta: metadata}},
-		"NotInScheme":         {reason: "An object without a kind cannot be referred to if its type is not in the scheme.", obj: &corev1.Pod{ObjectMeta: metadata}},
-		"UnstructuredUnsaid":  {reason: "Nor can an unstructured object without a kind.", obj: &unstructured.Unstructured{Object: map[string]any{}}},
-		"List":                {reason: "A list is no object.", obj: &SubscriptionList{}},
-		"Nothing":             {reason: "Nothing cannot be referred to.", obj: nil},
-		"NilOfAType":          {reason: "Nor can nothing of a type.", obj: (*Subscription)(nil)},
-		"NilOfNoTypeInScheme": {reason: "Nor can nothing of another.", obj: (*unstructured.Unstructured)(nil)},
+		"SeveralKindsUnsaid":  {reason: "A Go type that is registered for several kinds is refused if the object has no kind.", obj: &corev1.Secret{ObjectMeta: metadata}},
+		"NotInScheme":         {reason: "An object without a kind is refused if its Go type is not in the scheme.", obj: &corev1.Pod{ObjectMeta: metadata}},
+		"UnstructuredUnsaid":  {reason: "An unstructured object without a kind is refused.", obj: &unstructured.Unstructured{Object: map[string]any{}}},
+		"List":                {reason: "A list is refused, since it is not an object.", obj: &SubscriptionList{}},
+		"Nothing":             {reason: "A nil object is refused.", obj: nil},
+		"NilOfAType":          {reason: "A nil pointer to a type of the scheme is refused.", obj: (*Subscription)(nil)},
+		"NilOfNoTypeInScheme": {reason: "A nil pointer to an unstructured object is refused.", obj: (*unstructured.Unstructured)(nil)},
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{AddToScheme, func(s *runtime.Scheme) error {

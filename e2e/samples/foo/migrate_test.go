@@ -27,23 +27,23 @@ func TestMigrate(t *testing.T) {
 		condition metav1.Condition
 		again     time.Duration
 	}{
-		"New":     {"There is nothing to migrate yet.", foo(v1.FooSpec{Version: "1.0.0"}, ""), "1.0.0", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
-		"Nothing": {"The version is optional.", foo(v1.FooSpec{}, ""), "", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
-		"Removed": {"The data keeps its version.", foo(v1.FooSpec{}, "1.0.0"), "1.0.0", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
-		"Begins": {"Versions are compared as numbers.", foo(v1.FooSpec{Version: "1.10.0", MigrationSeconds: 5}, "1.0.0"), "1.0.0",
+		"New":     {"A new Foo has no data to migrate.", foo(v1.FooSpec{Version: "1.0.0"}, ""), "1.0.0", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
+		"Nothing": {"A Foo without a version does not migrate.", foo(v1.FooSpec{}, ""), "", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
+		"Removed": {"Removing the version from the spec does not migrate the data.", foo(v1.FooSpec{}, "1.0.0"), "1.0.0", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
+		"Begins": {"A migration begins when the version in the spec is numerically higher.", foo(v1.FooSpec{Version: "1.10.0", MigrationSeconds: 5}, "1.0.0"), "1.0.0",
 			migrating(yes, 0, v1.ReasonInProgress, message), 5 * time.Second},
-		"Resumed": {"A process that did not begin it knows when it began.",
+		"Resumed": {"A restarted process resumes a migration with its start time.",
 			foo(v1.FooSpec{Version: "1.10.0", MigrationSeconds: 5}, "1.0.0", migrating(yes, 3*time.Second, v1.ReasonInProgress, message)), "1.0.0",
 			migrating(yes, 3*time.Second, v1.ReasonInProgress, message), 2 * time.Second},
-		"Ends": {"The time is up.", foo(v1.FooSpec{Version: "1.10.0", MigrationSeconds: 5}, "1.0.0", migrating(yes, 5*time.Second, v1.ReasonInProgress, message)),
+		"Ends": {"A migration ends after its duration.", foo(v1.FooSpec{Version: "1.10.0", MigrationSeconds: 5}, "1.0.0", migrating(yes, 5*time.Second, v1.ReasonInProgress, message)),
 			"1.10.0", migrating(no, 0, v1.ReasonUpToDate, ""), 0},
-		"Short": {"Even this one is reported.", foo(v1.FooSpec{Version: "1.10.0"}, "1.0.0"), "1.0.0", migrating(yes, 0, v1.ReasonInProgress, message),
+		"Short": {"A migration without a duration is reported.", foo(v1.FooSpec{Version: "1.10.0"}, "1.0.0"), "1.0.0", migrating(yes, 0, v1.ReasonInProgress, message),
 			time.Millisecond},
-		"Held": {"It waits for its user.", foo(v1.FooSpec{Version: "1.10.0", Hold: true}, "1.0.0", migrating(yes, time.Hour, v1.ReasonInProgress, message)),
+		"Held": {"A migration with spec.hold waits until the user removes it.", foo(v1.FooSpec{Version: "1.10.0", Hold: true}, "1.0.0", migrating(yes, time.Hour, v1.ReasonInProgress, message)),
 			"1.0.0", migrating(yes, time.Hour, v1.ReasonInProgress, message+", until spec.hold is false"), 0},
 		"Older": {"Data is not migrated back.", foo(v1.FooSpec{Version: "0.9.0"}, "1.0.0"), "1.0.0",
 			migrating(no, 0, v1.ReasonNewerData, "The data has version 1.0.0 and is not migrated back"), 0},
-		"UpToDate": {"Nothing changes.", foo(v1.FooSpec{Version: "1.0.0"}, "1.0.0", migrating(no, time.Hour, v1.ReasonUpToDate, "")), "1.0.0",
+		"UpToDate": {"A Foo of the current version does not change.", foo(v1.FooSpec{Version: "1.0.0"}, "1.0.0", migrating(no, time.Hour, v1.ReasonUpToDate, "")), "1.0.0",
 			migrating(no, time.Hour, v1.ReasonUpToDate, ""), 0},
 	}
 	for name, tc := range cases {
@@ -51,7 +51,7 @@ func TestMigrate(t *testing.T) {
 			got, again := migrate(tc.in, now)
 			want := v1.FooStatus{Version: tc.version, Conditions: []metav1.Condition{tc.condition}}
 			if diff := cmp.Diff(want, got); diff != "" || again != tc.again {
-				t.Errorf("%s again after %s, want %s (-want +got):\n%s", tc.reason, again, tc.again, diff)
+				t.Errorf("%s The Foo is requeued after %s, want %s (-want +got):\n%s", tc.reason, again, tc.again, diff)
 			}
 		})
 	}

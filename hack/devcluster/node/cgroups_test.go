@@ -15,7 +15,7 @@ func TestParseHierarchies(t *testing.T) {
 		want      []hierarchy
 	}{
 		"v1": {
-			reason: "Controllers are among the options; a name is none.",
+			reason: "The controllers of version 1 are parsed from the mount options, without named hierarchies.",
 			mountinfo: `31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
 32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:5 - cgroup cgroup rw,cpu,cpuacct
 40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd
@@ -26,15 +26,15 @@ func TestParseHierarchies(t *testing.T) {
 			},
 		},
 		"v2": {
-			reason:    "Its controllers are in a file.",
+			reason:    "A hierarchy of version 2 has no controllers in its mount options.",
 			mountinfo: "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n",
 			want:      []hierarchy{{path: "/sys/fs/cgroup", v2: true}},
 		},
 		"elsewhere": {
-			reason:    "The kubelet would not find it.",
+			reason:    "A hierarchy outside /sys/fs/cgroup is ignored, since the kubelet would not find it.",
 			mountinfo: "31 23 0:28 / /tmp/cgroup rw,nosuid - cgroup2 cgroup2 rw\n",
 		},
-		"cut short": {reason: "A line that cannot be read mounts nothing.", mountinfo: "31 23\n\n"},
+		"cut short": {reason: "A truncated line is ignored.", mountinfo: "31 23\n\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,13 +56,13 @@ func TestCheck(t *testing.T) {
 		all     []hierarchy
 		want    string // contained in the error, or empty for none
 	}{
-		"v1":         {reason: "It runs.", folder: "/usr/lib/cni", all: v1},
-		"v2":         {reason: "It runs.", folder: "/opt/cni/bin", all: []hierarchy{{v2: true, controllers: needed[true]}}},
-		"not root":   {reason: "Namespaces need root.", uid: 1000, folder: "/usr/lib/cni", all: v1, want: "run it as root"},
-		"no runc":    {reason: "The package is named.", missing: "runc", folder: "/usr/lib/cni", all: v1, want: "needs runc: install with apt-get install"},
-		"no plugins": {reason: "Pods would have no network.", all: v1, want: "needs CNI plugins: install with apt-get install"},
-		"no cgroups": {reason: "The kubelet would not start.", folder: "/usr/lib/cni", want: "no cgroups are mounted"},
-		"no memory": {reason: "The kubelet would not start.", folder: "/usr/lib/cni",
+		"v1":         {reason: "Cgroups of version 1 are sufficient.", folder: "/usr/lib/cni", all: v1},
+		"v2":         {reason: "Cgroups of version 2 are sufficient.", folder: "/opt/cni/bin", all: []hierarchy{{v2: true, controllers: needed[true]}}},
+		"not root":   {reason: "A user other than root is an error.", uid: 1000, folder: "/usr/lib/cni", all: v1, want: "run it as root"},
+		"no runc":    {reason: "The error for a missing program names the package to install.", missing: "runc", folder: "/usr/lib/cni", all: v1, want: "needs runc: install with apt-get install"},
+		"no plugins": {reason: "Missing CNI plugins are an error.", all: v1, want: "needs CNI plugins: install with apt-get install"},
+		"no cgroups": {reason: "Missing cgroups are an error.", folder: "/usr/lib/cni", want: "no cgroups are mounted"},
+		"no memory": {reason: "A missing cgroup controller is an error.", folder: "/usr/lib/cni",
 			all: []hierarchy{{v2: true, controllers: []string{"cpu", "cpuset", "pids"}}}, want: "missing below /sys/fs/cgroup: memory"},
 	}
 	for name, tc := range cases {
@@ -85,9 +85,9 @@ func TestCheck(t *testing.T) {
 			}.Check()
 			switch {
 			case tc.want == "" && err != nil:
-				t.Errorf("%s got %v", tc.reason, err)
+				t.Errorf("%s Check returned %v", tc.reason, err)
 			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n")):
-				t.Errorf("%s got %v, want one line with %q", tc.reason, err, tc.want)
+				t.Errorf("%s Check returned %v, want one line with %q", tc.reason, err, tc.want)
 			}
 		})
 	}

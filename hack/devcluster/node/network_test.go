@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestNetworkIsOneRangeWithoutOverlaps(t *testing.T) {
+func TestNetworkRanges(t *testing.T) {
 	n := Network{N: 117}
 	_, all, err := net.ParseCIDR(n.All())
 	if err != nil {
@@ -25,7 +25,7 @@ func TestNetworkIsOneRangeWithoutOverlaps(t *testing.T) {
 	}
 	for i, r := range ranges {
 		if !all.Contains(r.IP) {
-			t.Errorf("%s is not in %s, to which there is a route", r, all)
+			t.Errorf("%s is not in the routed range %s", r, all)
 		}
 		for _, other := range ranges[:i] {
 			if r.Contains(other.IP) || other.Contains(r.IP) {
@@ -47,11 +47,11 @@ func TestOverlaps(t *testing.T) {
 		used   string
 		want   bool
 	}{
-		"the same":      {"Another cluster has it.", "10.117.0.0/16", true},
-		"a part":        {"A network of the machine would no longer be reached.", "10.117.200.0/24", true},
-		"all of 10/8":   {"The machine reaches its company by it.", "10.0.0.0/8", true},
-		"its neighbor":  {"It is free.", "10.118.0.0/16", false},
-		"another range": {"It is free.", "192.168.0.0/16", false},
+		"the same":      {"The range of another cluster overlaps.", "10.117.0.0/16", true},
+		"a part":        {"A smaller range within the network overlaps.", "10.117.200.0/24", true},
+		"all of 10/8":   {"A larger range around the network overlaps.", "10.0.0.0/8", true},
+		"its neighbor":  {"The adjacent range does not overlap.", "10.118.0.0/16", false},
+		"another range": {"A different range does not overlap.", "192.168.0.0/16", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -60,17 +60,17 @@ func TestOverlaps(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := overlaps(Network{N: 117}, []*net.IPNet{used}); got != tc.want {
-				t.Errorf("%s got %v, want %v", tc.reason, got, tc.want)
+				t.Errorf("%s overlaps returned %v, want %v", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-func TestInterfaceNamesAreShortEnough(t *testing.T) {
+func TestInterfaceNameLength(t *testing.T) {
 	const most = 15 // bytes in a name of Linux
 	for _, name := range []string{Link("0123456789"), peerPrefix + "0123456789"} {
 		if len(name) > most {
-			t.Errorf("%s has more than %d characters", name, most)
+			t.Errorf("interface name %s has more than %d characters", name, most)
 		}
 	}
 }

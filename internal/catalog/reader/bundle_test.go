@@ -36,14 +36,14 @@ func TestBundleImage(t *testing.T) {
 		err    string
 	}{
 		"a bundle": {
-			reason: "Objects come in the order of their files, several from one where it holds several.",
+			reason: "Objects are returned in the order of their files and of the documents in a file.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/foo.csv.yaml", csv, "manifests/b.yaml",
 				"# nothing\n---\n"+catalogtest.CRD+"---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\n", "manifests/README.md", "# Foo", "tests/t.yaml", "{")},
 			want: []string{"CustomResourceDefinition foos.example.com", "Service s", "ClusterServiceVersion foo.v1.0.0"},
 		},
 		"assumed": {
-			reason: "OLM knows a Service without looking at its apiVersion, and bundles are published that have none.",
+			reason: "A Service without an apiVersion is accepted, since OLM accepts it and such bundles are published.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", "kind: Service\nmetadata: {name: s}\n", "manifests/foo.csv.yaml", csv)},
 			want:   []string{"Service s", "ClusterServiceVersion foo.v1.0.0"},
@@ -54,7 +54,7 @@ func TestBundleImage(t *testing.T) {
 			want:   []string{"ClusterServiceVersion foo.v1.0.0"},
 		},
 		"layers": {
-			reason: "An upper layer replaces and removes files of those below.",
+			reason: "A layer replaces and removes files of the layers below it.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{
 				catalogtest.Files("manifests/a.yaml", "old", "manifests/b.yaml", "gone", "manifests/sub/c.yaml", "gone"),
@@ -63,85 +63,85 @@ func TestBundleImage(t *testing.T) {
 			want: []string{"ClusterServiceVersion foo.v1.0.0"},
 		},
 		"no bundle": {
-			reason: "A bundle is recognized by its labels.",
+			reason: "An image without the label or annotation of the media type is not a bundle.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("bin/sh", "x")},
 			err: "BundleInvalid: image example.com/no-bundle is not a bundle: neither its labels nor " +
 				"metadata/annotations.yaml have operators.operatorframework.io.bundle.mediatype.v1",
 		},
 		"other media type": {
-			reason: "What OLM v0 does not know either.",
+			reason: "A media type other than registry+v1 is refused, as by OLM.",
 			labels: map[string]string{labelBundleMediaType: "helm+v3"},
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", csv)},
 			err:    "BundleInvalid: image example.com/other-media-type is a bundle of media type helm+v3: only registry+v1 is supported",
 		},
 		"no manifests": {
-			reason: "The folder that was looked in is named.",
+			reason: "The error contains the folder in which manifests are expected.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifest/a.yaml", csv)},
 			err:    "BundleInvalid: image example.com/no-manifests has no manifests in its folder manifests/",
 		},
 		"not YAML": {
-			reason: "The error contains the file and the line in it, whichever document is invalid.",
+			reason: "The error contains the file and the line in the file, also of a later document.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", "# 1\n---\nkind: A\napiVersion: v1\n  metadata: {}\n", "manifests/csv.yaml", csv)},
 			err:    "BundleInvalid: manifests/a.yaml is not YAML: line 5: mapping values are not allowed in this context",
 		},
 		"annotations are not YAML": {
-			reason: "The same for the metadata.",
+			reason: "Invalid YAML in metadata/annotations.yaml is reported.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("metadata/annotations.yaml", "a: b: c", "manifests/csv.yaml", csv)},
 			err:    "BundleInvalid: bundle image example.com/annotations-are-not-yaml: metadata/annotations.yaml is not YAML: mapping values are not allowed in this context",
 		},
 		"no object": {
-			reason: "YAML that is no object.",
+			reason: "A document that is not an object is refused.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", "- a\n", "manifests/csv.yaml", csv)},
 			err:    "BundleInvalid: manifests/a.yaml contains no object at line 1",
 		},
 		"no kind": {
-			reason: "The API server could not be asked for it.",
+			reason: "An object without a kind is refused.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", "---\n\nmetadata: {name: a}\n", "manifests/csv.yaml", csv)},
 			err:    "BundleInvalid: manifests/a.yaml: the object at line 2 has no kind or apiVersion",
 		},
 		"no apiVersion": {
-			reason: "Only of kinds that OLM knows by their Go types it is assumed.",
+			reason: "An object without an apiVersion is refused if its kind is not among those that OLM decodes by name.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", "kind: Deployment\nmetadata: {name: a}\n", "manifests/csv.yaml", csv)},
 			err:    "BundleInvalid: manifests/a.yaml: the object at line 1 has no kind or apiVersion",
 		},
 		"no name": {
-			reason: "What a bundle installs has to be found again.",
+			reason: "An object without a name is refused, since its state could not be read later.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", "apiVersion: v1\nkind: Service\nmetadata: {generateName: a}\n", "manifests/csv.yaml",
 				csv)},
 			err: "BundleInvalid: manifests/a.yaml: the Service at line 1 has no name",
 		},
 		"outside its archive": {
-			reason: "Nothing of such an image is used.",
+			reason: "An image with a path outside its archive is refused.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", csv, "manifests/../../../etc/passwd", "x")},
 			err:    `BundleInvalid: bundle image example.com/outside-its-archive: the image has a path that points outside its archive: "../../etc/passwd"`,
 		},
 		"a link": {
-			reason: "Links are never followed, so there is nothing that they could lead to.",
+			reason: "A link in the folder of the manifests is refused.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{{{Name: "manifests/a.yaml", Link: "/etc/passwd"}}},
 			err:    "BundleInvalid: bundle image example.com/a-link: manifests/a.yaml is a link, and links are not followed: replace it with the file",
 		},
 		"too large": {
-			reason: "The error contains the limit. The unpacked size counts, since the file compresses well.",
+			reason: "The limit applies to the unpacked size, and the error contains it.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", csv, "manifests/b.yaml", strings.Repeat(" ", 30<<10))},
 			err:    "TooLarge: bundle image example.com/too-large is larger than the limit of 20KiB",
 		},
 		"too many files": {
-			reason: "The error contains the limit.",
+			reason: "The error contains the limit of files.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("1", "", "2", "", "3", "", "4", "", "5", "", "6", "")},
 			err:    "TooLarge: bundle image example.com/too-many-files has more files than the limit of 5",
 		},
 		"YAML that grows": {
-			reason: "A few bytes that stand for very many are refused by the parser.",
+			reason: "YAML whose aliases expand to many values is refused by the parser.",
 			labels: registryV1,
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("manifests/a.yaml", bomb())},
 			err:    "BundleInvalid: manifests/a.yaml is not YAML: document contains excessive aliasing",
@@ -190,6 +190,6 @@ func TestObjectsKeepNumbers(t *testing.T) {
 	}
 	want := map[string]any{"replicas": int64(3), "share": 0.5}
 	if diff := cmp.Diff(want, got[0].Object["spec"]); diff != "" {
-		t.Errorf("An integer stays one, for the API server to take it.\n-want +got\n%s", diff)
+		t.Errorf("An integer is decoded as one, since the API server refuses floats.\n-want +got\n%s", diff)
 	}
 }

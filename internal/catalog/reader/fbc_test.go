@@ -99,27 +99,27 @@ func TestReadInvalid(t *testing.T) {
 		want   string
 	}{
 		"cycle": {
-			reason: "The circle is spelled out.",
+			reason: "The error contains each bundle of a replacement cycle.",
 			bad:    graph("- {name: a, replaces: b}\n- {name: b, replaces: a}\n"),
 			want:   "channel stable: its bundles have a replacement cycle: a → b → a",
 		},
 		"replaces itself": {
-			reason: "A circle of one is one.",
+			reason: "A bundle that replaces itself is a cycle.",
 			bad:    graph("- {name: a, replaces: a}\n- {name: b, replaces: a}\n"),
 			want:   "channel stable: its bundles have a replacement cycle: a → a",
 		},
 		"two heads": {
-			reason: "Both are named, in order.",
+			reason: "The error contains all heads of a channel, sorted.",
 			bad:    graph("- {name: b}\n- {name: a}\n"),
 			want:   "channel stable has 2 heads, which no other bundle replaces or skips: a, b",
 		},
 		"no head": {
-			reason: "Skips make circles too.",
+			reason: "A channel whose bundles skip each other has no head.",
 			bad:    graph("- {name: a, skips: [b]}\n- {name: b, skips: [a]}\n"),
 			want:   "channel stable has no head: each bundle is replaced or skipped by another",
 		},
 		"empty channel": {
-			reason: "A channel without entries has nothing to install.",
+			reason: "A channel without entries is refused.",
 			bad:    graph("") + "---\nschema: olm.channel\npackage: bad\nname: fast\nentries: []\n",
 			want:   "channel fast has no entry",
 		},
@@ -129,68 +129,68 @@ func TestReadInvalid(t *testing.T) {
 			want:   "its default channel fast does not exist (its channels: stable)",
 		},
 		"no default channel": {
-			reason: "Without one a Subscription without a channel could not be resolved.",
+			reason: "A package without a default channel is refused, since a Subscription may leave the channel out.",
 			bad:    strings.Replace(graph("- {name: a}\n- {name: b, replaces: a}\n"), "defaultChannel: stable", "", 1),
 			want:   "it has no default channel (its channels: stable)",
 		},
 		"no channel": {
-			reason: "A package alone offers nothing.",
+			reason: "A package without a channel is refused.",
 			bad:    "schema: olm.package\nname: bad\ndefaultChannel: stable\n",
 			want:   "it has no channel",
 		},
 		"no package": {
-			reason: "A bundle of a package without an olm.package.",
+			reason: "A bundle without an olm.package is refused.",
 			bad:    catalogtest.BundleYAML("bad", "a", "1.0.0", "example.com/a"),
 			want:   "it has channels or bundles, but no olm.package",
 		},
 		"two packages": {
-			reason: "One of them would have to be guessed.",
+			reason: "A package with two olm.package objects is refused.",
 			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n") + "---\nschema: olm.package\nname: bad\ndefaultChannel: stable\n",
 			want:   "it has 2 olm.package objects",
 		},
 		"two bundles": {
-			reason: "One of them would have to be guessed.",
+			reason: "Two bundles of one name are refused.",
 			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n") + catalogtest.BundleYAML("bad", "a", "1.0.1", "example.com/a2"),
 			want:   "bundle a appears twice",
 		},
 		"missing bundle": {
-			reason: "An entry needs its bundle.",
+			reason: "A channel entry without a bundle is refused.",
 			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n- {name: c, replaces: b}\n"),
 			want:   `no olm.bundle blobs found in package "bad" for olm.channel entries [c]`,
 		},
 		"bad version": {
-			reason: "opm refuses it too.",
+			reason: "A bundle with an invalid version is refused, as by opm.",
 			bad:    strings.Replace(graph("- {name: a}\n- {name: b, replaces: a}\n"), "version: 1.0.0", "version: one", 1),
 			want:   `error parsing bundle "a" version "one": No Major.Minor.Patch elements found`,
 		},
 		"neither image nor objects": {
-			reason: "There would be nothing to install.",
+			reason: "A bundle with neither an image nor objects is refused.",
 			bad:    strings.Replace(graph("- {name: a}\n- {name: b, replaces: a}\n"), "example.com/a", "", 1),
 			want:   `invalid channel "stable": invalid bundle "a": bundle image must be set`,
 		},
 		"deprecation of nothing": {
-			reason: "It is probably a typing error.",
+			reason: "A deprecation of a bundle that does not exist is refused.",
 			bad: graph("- {name: a}\n- {name: b, replaces: a}\n") +
 				"---\nschema: olm.deprecations\npackage: bad\nentries: [{reference: {schema: olm.bundle, name: c}, message: old}]\n",
 			want: `cannot deprecate bundle "c" for package "bad": bundle not found`,
 		},
 		"not YAML from a line on": {
-			reason: "What was read of the file before is of no use alone.",
+			reason: "A package is refused if a later document of its file is not YAML.",
 			bad:    graph("- {name: a}\n- {name: b, replaces: a}\n") + "---\n\tno: yaml\n",
 			want:   "bad/catalog.yaml cannot be read: error converting YAML to JSON: yaml: found character that cannot start any token",
 		},
 		"nothing but what is not YAML": {
-			reason: "The package is known from the folder.",
+			reason: "The package of a file that is not YAML is taken from its folder.",
 			bad:    "{{{",
 			want:   "bad/catalog.yaml cannot be read: json: offset 2: invalid character '{' looking for beginning of object key string",
 		},
 		"no schema": {
-			reason: "opm refuses it too.",
+			reason: "An object without a schema is refused, as by opm.",
 			bad:    "package: bad\nname: a\n",
 			want:   "bad/catalog.yaml: bad/a has no schema",
 		},
 		"fields of a wrong type": {
-			reason: "The part is named.",
+			reason: "The error contains the schema and the name of an object with a field of a wrong type.",
 			bad:    "schema: olm.channel\npackage: bad\nname: stable\nentries: 7\n",
 			want:   `bad/catalog.yaml: olm.channel "stable": json: cannot unmarshal number into Go struct field Channel.entries of type []declcfg.ChannelEntry`,
 		},
@@ -205,7 +205,7 @@ func TestReadInvalid(t *testing.T) {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 			if len(got.Packages) != 1 || got.Packages["good"] == nil {
-				t.Errorf("The neighbour is not as it was: %v", got.Packages)
+				t.Errorf("an invalid package affects another one: %v", got.Packages)
 			}
 		})
 	}
@@ -222,19 +222,19 @@ func TestReadNothing(t *testing.T) {
 		because string
 	}{
 		"no file": {
-			reason: "An empty folder is no catalog, or it would look as if all its packages had gone.",
+			reason: "An empty folder is an error, not a catalog that no longer has packages.",
 			limits: catalog.DefaultLimits,
 			want:   "it contains no file-based catalog: no olm.package", because: v1alpha1.ReasonNotACatalog,
 		},
 		"other files": {
-			reason: "The error names the files found instead.",
+			reason: "The error contains the files found instead.",
 			files:  map[string]string{"README.md": "# Hello: world: again"},
 			limits: catalog.DefaultLimits,
 			want: "it contains no file-based catalog: no olm.package can be read " +
 				"(README.md: README.md cannot be read: an object has no schema)", because: v1alpha1.ReasonNotACatalog,
 		},
 		"too much to keep": {
-			reason: "Properties without end would fill the memory.",
+			reason: "The memory for the metadata of bundles is limited.",
 			files:  map[string]string{"catalog.yaml": catalogtest.FBC("foo", "1.0.0", "1.1.0", "1.2.0")},
 			limits: small,
 			want:   "the metadata of its bundles is larger than the limit of 100B", because: v1alpha1.ReasonTooLarge,

@@ -51,7 +51,7 @@ const extraProperties = `- type: olm.gvk
   value: {"group":"example.com","kind":"Foo","version":"v1"}
 `
 
-func TestGRPCReadsWhatTheFilesSay(t *testing.T) {
+func TestGRPCReadsSameAsFiles(t *testing.T) {
 	text := graph + catalogtest.BundleYAML("bar", "bar.v1", "1.0.0", "example.com/bar:1") + extraProperties +
 		catalogtest.BundleYAML("bar", "bar.v2", "2.0.0", "example.com/bar:2") + extraProperties
 	want, err := readFiles(map[string]string{"catalog.yaml": text}, catalog.DefaultLimits)
@@ -79,7 +79,7 @@ func TestAPIProperties(t *testing.T) {
 		want   []property.Property
 	}{
 		"an old registry": {
-			reason: "Before there were properties, fields of their own had the same content.",
+			reason: "The fields that older registries return are converted to properties.",
 			in: &api.Bundle{PackageName: "foo", Version: "1.0.0", ProvidedApis: gvk, RequiredApis: gvk,
 				Dependencies: []*api.Dependency{{Type: "olm.package", Value: `{"packageName":"bar","version":">1.0.0"}`}, {Type: "olm.constraint", Value: "{}"}}},
 			want: []property.Property{
@@ -91,7 +91,7 @@ func TestAPIProperties(t *testing.T) {
 			},
 		},
 		"a new registry": {
-			reason: "Fields that repeat properties are ignored, and objects are left out.",
+			reason: "Fields that repeat properties are ignored, and embedded objects are left out.",
 			in: &api.Bundle{PackageName: "foo", Version: "1.0.0", ProvidedApis: gvk, RequiredApis: gvk, Properties: []*api.Property{
 				{Type: "olm.package", Value: `{"packageName":"foo","version":"1.0.0"}`},
 				{Type: "olm.gvk", Value: `{}`}, {Type: "olm.gvk.required", Value: `{}`}, {Type: "olm.bundle.object", Value: `{}`},
@@ -125,7 +125,7 @@ func TestGRPCCycle(t *testing.T) {
 	d.Channels = append(d.Channels, *channels[channelKey{"foo", "stable"}])
 	_, err := newPackage(d.DeclarativeConfig)
 	if err == nil || err.Error() != "channel stable: its bundles have a replacement cycle: a → b → a" {
-		t.Errorf("A registry that does not check its graphs cannot make the resolver go in circles: %v", err)
+		t.Errorf("a replacement cycle from a registry is not refused: %v", err)
 	}
 }
 
@@ -170,13 +170,13 @@ func TestGRPCQuotesNothing(t *testing.T) {
 		serve  func(net.Listener)
 		want   string
 	}{
-		"Error":         {"Its message is the server's.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unknown, evil)) }, "cannot be read: it returned the error Unknown"},
-		"Unavailable":   {"Also if it looks like one of the connection.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unavailable, evil)) }, "it returned the error Unavailable"},
-		"Unimplemented": {"It is another service.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unimplemented, evil)) }, "is not an operator registry"},
-		"Huge": {"A message has no length that would be too long for a status.",
+		"Error":         {"The message of an error is not quoted, since the server chooses it.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unknown, evil)) }, "cannot be read: it returned the error Unknown"},
+		"Unavailable":   {"The message is not quoted either if it looks like an error of the connection.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unavailable, evil)) }, "it returned the error Unavailable"},
+		"Unimplemented": {"A server without the service is reported.", func(l net.Listener) { serveError(t, l, status.Error(codes.Unimplemented, evil)) }, "is not an operator registry"},
+		"Huge": {"A huge message does not make the error long.",
 			func(l net.Listener) { serveError(t, l, status.Error(codes.Unknown, strings.Repeat(secret, 1<<19))) }, "the registry at"},
-		"HTML":     {"A page is no answer.", func(l net.Listener) { serveHTML(t, l, http.StatusOK, secret) }, "is not an operator registry: it returned HTTP status 200"},
-		"NotFound": {"Nor is that there is none.", func(l net.Listener) { serveHTML(t, l, http.StatusNotFound, secret) }, "is not an operator registry"},
+		"HTML":     {"The HTTP status of a page is reported, and its content is not.", func(l net.Listener) { serveHTML(t, l, http.StatusOK, secret) }, "is not an operator registry: it returned HTTP status 200"},
+		"NotFound": {"The content of a page for HTTP status 404 is not quoted.", func(l net.Listener) { serveHTML(t, l, http.StatusNotFound, secret) }, "is not an operator registry"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -193,6 +193,6 @@ func TestGRPCQuotesNothing(t *testing.T) {
 func TestGRPCFlood(t *testing.T) {
 	_, err := ask(t, catalog.Request{Limits: catalog.DefaultLimits, Address: catalogtest.ServeFlood(t), Plaintext: true})
 	if err == nil || !strings.Contains(err.Error(), "is not an operator registry: it sends more data than requested") {
-		t.Errorf("a server that only sends PINGs is given up, not read until the time is over: %v", err)
+		t.Errorf("a server that only sends PINGs is not refused: %v", err)
 	}
 }

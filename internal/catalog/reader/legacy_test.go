@@ -95,7 +95,7 @@ func TestLegacyCRDsOfOneName(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := l.content().Packages["foo"]; got == nil || got.DefaultChannel != "stable" {
-		t.Errorf("the only channel is the default: got %v", got)
+		t.Errorf("the only channel is not the default: got %v", got)
 	}
 	for csv, want := range map[string]int{"old": 1, "both": 1, "new": 2} {
 		texts, err := l.texts(&catalog.BundleRequest{Name: csv})
@@ -115,16 +115,16 @@ func TestLegacyConfigMapUnreadable(t *testing.T) {
 		want           string
 	}{
 		"not YAML": {
-			reason: "The error contains the key and the line.", csvs: "a\nb: c: d", packages: "[]",
+			reason: "The error of a key that is not YAML contains the key and the line.", csvs: "a\nb: c: d", packages: "[]",
 			want: "NotACatalog: key clusterServiceVersions is not a list of objects: line 2: mapping values are not allowed in this context",
 		},
 		"no list": {
-			reason: "The error contains the key.", csvs: "[]", packages: "{a: b}",
+			reason: "The error of a key that is not a list contains the key.", csvs: "[]", packages: "{a: b}",
 			want: "NotACatalog: key packages is not a list of package manifests: error unmarshaling JSON: while decoding JSON: " +
 				"json: cannot unmarshal object into Go value of type []reader.legacyPackage",
 		},
 		"twice": {
-			reason: "One of them would have to be guessed.", csvs: "[{metadata: {name: a}}, {metadata: {name: a}}]", packages: "[]",
+			reason: "Two ClusterServiceVersions of one name are refused.", csvs: "[{metadata: {name: a}}, {metadata: {name: a}}]", packages: "[]",
 			want: "NotACatalog: key clusterServiceVersions: a appears twice",
 		},
 	}

@@ -106,10 +106,10 @@ func TestMemoryOfALargeCatalog(t *testing.T) {
 	t.Logf("%d packages × %d versions with %s of objects: %s, peak heap %s, kept %s",
 		packages, versions, messages.Size(objects), time.Since(start).Round(time.Millisecond), messages.Size(int64(peak)), messages.Size(int64(kept)))
 	if kept > objects/20 {
-		t.Errorf("%s stay in memory: objects are kept", messages.Size(int64(kept)))
+		t.Errorf("%s are in use after the read: objects are kept in memory", messages.Size(int64(kept)))
 	}
 	if peak > objects/2 {
-		t.Errorf("the heap grows to %s: the catalog is not read part by part", messages.Size(int64(peak)))
+		t.Errorf("the heap grows to %s: the catalog is not streamed", messages.Size(int64(peak)))
 	}
 }
 
@@ -144,7 +144,7 @@ func FuzzUnpack(f *testing.F) {
 			return // an error is fine
 		}
 		if _, err := zip.NewReader(scratch, size); err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-			t.Fatalf("what was unpacked cannot be read: %v", err)
+			t.Fatalf("the unpacked archive cannot be read: %v", err)
 		}
 	})
 }

@@ -64,7 +64,7 @@ func TestEndlessAnswer(t *testing.T) {
 			}
 			<-ended
 			if wrote.Load() > 32<<20 { // more may be in flight than is read
-				t.Errorf("it reads on: %d MiB", wrote.Load()>>20)
+				t.Errorf("%d MiB were read beyond the limit", wrote.Load()>>20)
 			}
 		})
 	}
@@ -79,10 +79,10 @@ func TestRequireDigests(t *testing.T) {
 		require       bool
 		want          string
 	}{
-		"Tag":          {"Unless it is asked for, a tag will do.", tagged, false, ""},
-		"TagRefused":   {"A tag can be moved.", tagged, true, v1alpha1.ReasonDigestRequired},
-		"Digest":       {"A digest cannot.", pinned, true, ""},
-		"NoTagRefused": {"No tag is the tag latest.", strings.TrimSuffix(tagged, ":v1"), true, v1alpha1.ReasonDigestRequired},
+		"Tag":          {"An image with a tag is accepted unless digests are required.", tagged, false, ""},
+		"TagRefused":   {"An image with a tag is refused if digests are required, since a tag can be moved.", tagged, true, v1alpha1.ReasonDigestRequired},
+		"Digest":       {"An image with a digest is accepted if digests are required.", pinned, true, ""},
+		"NoTagRefused": {"An image without a tag is refused if digests are required, since its tag is latest.", strings.TrimSuffix(tagged, ":v1"), true, v1alpha1.ReasonDigestRequired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPuller(catalog.DefaultLimits)

@@ -27,74 +27,74 @@ func TestUnpack(t *testing.T) {
 		err    string
 	}{
 		"one layer": {
-			reason: "What has nothing to do with the folder is passed over.",
+			reason: "Files outside the folder are ignored.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1", "./configs/b/c", "2", "/configs/d", "3", "etc/passwd", "x", "configsother/e", "x")},
 			folder: "/configs",
 			want:   []string{"configs/a=1", "configs/b/c=2", "configs/d=3"},
 		},
 		"everything": {
-			reason: "The folder may be the image itself.",
+			reason: "The folder may be the root of the image.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("a", "1", "b/c", "2")},
 			folder: "/",
 			want:   []string{"a=1", "b/c=2"},
 		},
 		"replaced": {
-			reason: "An upper layer's file is the one that counts, also in the place of a folder.",
+			reason: "A file of an upper layer replaces a file or a folder of a lower one.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "old", "configs/b/c", "old"), catalogtest.Files("configs/a", "new", "configs/b", "new")},
 			folder: "/configs",
 			want:   []string{"configs/a=new", "configs/b=new"},
 		},
 		"removed": {
-			reason: "An upper layer removes files and folders, the catalog's own included.",
+			reason: "Whiteouts of an upper layer remove files and folders, including the catalog's folder.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1", "configs/b/c", "2"), catalogtest.Files("configs/.wh.b", ""),
 				catalogtest.Files(".wh.configs", "", "configs/d", "3")},
 			folder: "/configs",
 			want:   nil, // entries after a whiteout in the same archive are removed too
 		},
 		"emptied": {
-			reason: "A folder that an upper layer empties keeps what that layer has in it, whichever comes first.",
+			reason: "An opaque folder of an upper layer keeps the files of that layer, also those before the whiteout.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1"), catalogtest.Files("configs/b", "2", "configs/.wh..wh..opq", "", "configs/c", "3")},
 			folder: "/configs",
 			want:   []string{"configs/b=2", "configs/c=3"},
 		},
 		"links": {
-			reason: "Links are reported, and never followed.",
+			reason: "Symbolic and hard links are reported and not followed.",
 			layers: [][]catalogtest.TarEntry{{{Name: "configs/a", Link: "../../../etc"}, {Name: "configs/b", Link: "/etc/passwd", Hard: true}}},
 			folder: "/configs",
 			want:   []string{"configs/a is a link", "configs/b is a link"},
 		},
 		"through a link": {
-			reason: "What lies behind one is hidden by it.",
+			reason: "A file below a link is hidden by the link.",
 			layers: [][]catalogtest.TarEntry{append([]catalogtest.TarEntry{{Name: "configs/a", Link: "/tmp"}}, catalogtest.Files("configs/a/b", "x")...)},
 			folder: "/configs",
 			want:   []string{"configs/a is a link"},
 		},
 		"the folder is a link": {
-			reason: "So is one that the folder itself is, or is in.",
+			reason: "A link is reported if it is a parent of the folder.",
 			layers: [][]catalogtest.TarEntry{{{Name: "a", Link: "/etc"}}},
 			folder: "/a/configs",
 			want:   []string{"a is a link"},
 		},
 		"upwards": {
-			reason: "Nothing of an image that points outside is used.",
+			reason: "An image with a path outside its archive is refused.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("var/../../x", "x")},
 			folder: "/configs",
 			err:    `the image has a path that points outside its archive: "../x"`,
 		},
 		"a long name": {
-			reason: "No file could have it.",
+			reason: "An entry is refused if its name is longer than that of any file.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/"+strings.Repeat("a", 5000), "x")},
 			folder: "/configs",
 			err:    "the image has an entry whose name is 5008 bytes long: configs/" + strings.Repeat("a", 189) + "…",
 		},
 		"long names elsewhere": {
-			reason: "Names outside of the folder are not kept.",
+			reason: "A long name is ignored outside the folder.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("var/"+strings.Repeat("a", 5000), "x", "configs/a", "1")},
 			folder: "/configs",
 			want:   []string{"configs/a=1"},
 		},
 		"many files": {
-			reason: "Those that are removed have to be remembered, too.",
+			reason: "Whiteouts count toward the limit of files, since they are kept in memory.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("configs/a", "1", "configs/b", "1"),
 				catalogtest.Files("configs/.wh.c", "", "configs/.wh.d", "", "configs/e", "1")},
 			folder: "/configs",
@@ -102,13 +102,13 @@ func TestUnpack(t *testing.T) {
 			want:   []string{"configs/e=1", "configs/a=1"},
 		},
 		"many files elsewhere": {
-			reason: "They are not counted.",
+			reason: "Files outside the folder do not count toward the limit.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("1", "", "2", "", "3", "", "4", "", "5", "", "configs/a", "1")},
 			folder: "/configs",
 			want:   []string{"configs/a=1"},
 		},
 		"hidden bytes": {
-			reason: "What an upper layer removes has to be read all the same.",
+			reason: "Bytes that an upper layer removes count toward the limit, since they are read.",
 			layers: [][]catalogtest.TarEntry{catalogtest.Files("var/a", strings.Repeat("x", 100<<10)), catalogtest.Files(".wh.var", "", "configs/a", "1")},
 			folder: "/configs",
 			err:    errTooMuch.Error(),
@@ -154,7 +154,7 @@ func TestUnpackNoArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := unpacked(image, "/configs"); !errors.Is(err, unfit("a layer of the image is not a tar archive")) {
-		t.Errorf("An image of something else is no broken one, to be pulled again and again: %v", err)
+		t.Errorf("an image without a tar archive is not refused permanently: %v", err)
 	}
 }
 
@@ -185,10 +185,10 @@ func TestDecompressed(t *testing.T) {
 		packed []byte
 		fails  bool
 	}{
-		"nothing":        {"Not every layer is packed.", []byte(text), false},
-		"gzip":           {"Most are so.", inGzip.Bytes(), false},
-		"zstd":           {"Some are so.", inZstd(), false},
-		"a large window": {"That would have to be in memory, half a gigabyte of it.", inZstd(zstd.WithWindowSize(512 << 20)), true},
+		"nothing":        {"A layer that is not compressed is read.", []byte(text), false},
+		"gzip":           {"A layer compressed with gzip is read.", inGzip.Bytes(), false},
+		"zstd":           {"A layer compressed with zstd is read.", inZstd(), false},
+		"a large window": {"A zstd window of half a gigabyte is refused, since it has to be in memory.", inZstd(zstd.WithWindowSize(512 << 20)), true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestDecompressed(t *testing.T) {
 				got, err = io.ReadAll(out)
 			}
 			if (err != nil) != tc.fails || !tc.fails && string(got) != text {
-				t.Errorf("%s It is %q, %v", tc.reason, got, err)
+				t.Errorf("%s\ngot %q, %v", tc.reason, got, err)
 			}
 		})
 	}
@@ -217,6 +217,6 @@ func TestUnpackReadsToTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := unpacked(image, "/configs"); err == nil || !strings.Contains(err.Error(), "error verifying") {
-		t.Errorf("a layer that is not the one that was asked for is taken: %v", err)
+		t.Errorf("a layer with another digest is accepted: %v", err)
 	}
 }

@@ -22,12 +22,12 @@ func TestOneCSV(t *testing.T) {
 		objects []*unstructured.Unstructured
 		want    string
 	}{
-		"One": {"So it has to be.", []*unstructured.Unstructured{object("Service", "foo"), object(csv, "foo.v1.0.0")}, ""},
-		"Two": {"One of them would have to be guessed.", []*unstructured.Unstructured{object(csv, "foo.v1.0.0"), object(csv, "bar.v1.0.0")},
+		"One": {"A bundle with one ClusterServiceVersion of the expected name is accepted.", []*unstructured.Unstructured{object("Service", "foo"), object(csv, "foo.v1.0.0")}, ""},
+		"Two": {"A bundle with two ClusterServiceVersions is refused.", []*unstructured.Unstructured{object(csv, "foo.v1.0.0"), object(csv, "bar.v1.0.0")},
 			"has 2 ClusterServiceVersions (foo.v1.0.0, bar.v1.0.0): it needs exactly one"},
-		"None": {"There would be nothing to install.", []*unstructured.Unstructured{object("Service", "foo")},
+		"None": {"A bundle without a ClusterServiceVersion is refused.", []*unstructured.Unstructured{object("Service", "foo")},
 			"has no ClusterServiceVersion among its 1 objects: it needs exactly one"},
-		"Another": {"The Subscription would wait for a ClusterServiceVersion that is never created.", []*unstructured.Unstructured{object(csv, "foo.v2.0.0")},
+		"Another": {"A ClusterServiceVersion of another name is refused, since the Subscription would wait for it forever.", []*unstructured.Unstructured{object(csv, "foo.v2.0.0")},
 			"has a ClusterServiceVersion of another name: foo.v2.0.0"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,12 +50,12 @@ func TestAuthority(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, value, want string // want is empty if it connects
 	}{
-		"Unknown":   {"Anyone could create such a certificate.", "system", "set the certificate authority to trust in annotation operatorstatus.io/registry-ca of the CatalogSource"},
-		"ConfigMap": {"The author of the CatalogSource chooses which authority to trust.", "configmap/ca", ""},
-		"Secret":    {"Where certificates are kept, too.", "secret/ca#tls.crt", ""},
-		"NoKey":     {"What is not there is not trusted.", "secret/ca", "has no certificate in PEM format"},
-		"NotPEM":    {"Nor what is no certificate.", "configmap/ca#none", "has no certificate in PEM format"},
-		"NoObject":  {"It may be created yet.", "configmap/other", `configmaps "other" not found`},
+		"Unknown":   {"A certificate of an unknown authority is refused.", "system", "set the certificate authority to trust in annotation operatorstatus.io/registry-ca of the CatalogSource"},
+		"ConfigMap": {"The authority may be in a ConfigMap.", "configmap/ca", ""},
+		"Secret":    {"The authority may be in a Secret.", "secret/ca#tls.crt", ""},
+		"NoKey":     {"A key that does not exist is refused.", "secret/ca", "has no certificate in PEM format"},
+		"NotPEM":    {"A key that is not in PEM format is refused.", "configmap/ca#none", "has no certificate in PEM format"},
+		"NoObject":  {"An object that does not exist is reported.", "configmap/other", `configmaps "other" not found`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := parseAuthority(tc.value)
@@ -70,7 +70,7 @@ func TestAuthority(t *testing.T) {
 				}
 				defer func() { _ = conn.Close() }()
 				if got := conn.(*tls.Conn).ConnectionState().NegotiatedProtocol; got != "http/1.1" {
-					t.Errorf("the protocol is %q", got)
+					t.Errorf("got protocol %q", got)
 				}
 				return
 			}
@@ -119,7 +119,7 @@ func TestProxy(t *testing.T) {
 	}
 	_ = conn.Close()
 	if asked != "CONNECT registry.example.com:443" {
-		t.Errorf("it asked the proxy to %s", asked)
+		t.Errorf("the proxy received %s", asked)
 	}
 	if _, err := to.tunnel(t.Context(), "other.example.com:443"); err == nil || !strings.Contains(err.Error(), "403 Forbidden") {
 		t.Errorf("%v", err)

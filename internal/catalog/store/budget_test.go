@@ -43,7 +43,7 @@ func TestFits(t *testing.T) {
 		want            string
 	}{
 		{"", "a", "one", 10, 0, ""},
-		{"Another version of the same takes its place.", "a", "one", 12, 0, ""},
+		{"A new version of a catalog replaces the previous one in the sum.", "a", "one", 12, 0, ""},
 		{"", "a", "two", 10, 0, "the packages of all catalogs of the namespace would take 22MiB of memory. The limit is 16MiB"},
 		{"", "olm", "one", 30, 600, ""},
 		{"", "b", "one", 15, 120, ""},
@@ -51,7 +51,7 @@ func TestFits(t *testing.T) {
 		{"", "d", "one", 15, 120, ""},
 		{"", "e", "one", 15, 0, "the packages of all catalogs that are not trusted would take 72MiB of memory. The limit is 64MiB"},
 		{"", "olm", "two", 30, 600, ""},
-		{"A few packages may have many objects.", "b", "two", 0, 9, "the contents of all catalogs of the namespace would take 129MiB of disk space. The limit is 128MiB"},
+		{"The disk is limited independently of the memory, since few packages may have many objects.", "b", "two", 0, 9, "the contents of all catalogs of the namespace would take 129MiB of disk space. The limit is 128MiB"},
 		{"", "e", "two", 0, 120, ""},
 		{"", "f", "one", 0, 50, "the contents of all catalogs that are not trusted would take 530MiB of disk space. The limit is 512MiB"},
 	} {
@@ -62,7 +62,7 @@ func TestFits(t *testing.T) {
 	}
 	s.forget(types.NamespacedName{Namespace: "b", Name: "one"})
 	if err := add("e", "one", 15, 0); err != nil {
-		t.Errorf("there is room again: %v", err)
+		t.Errorf("content is refused after other content was removed: %v", err)
 	}
 }
 
@@ -74,12 +74,12 @@ func TestTooMany(t *testing.T) {
 		}})
 	}
 	if newest := all[0]; !tooMany(&newest, all) {
-		t.Error("the newest of too many is read")
+		t.Error("the newest CatalogSource beyond the limit is read")
 	}
 	if older := all[1]; tooMany(&older, all) {
-		t.Error("one of the oldest is not read")
+		t.Error("a CatalogSource within the limit is not read")
 	}
 	if newest := all[len(all)-1]; tooMany(&newest, all[1:]) {
-		t.Error("as many as are allowed are not all read")
+		t.Error("the newest CatalogSource is not read although their number is within the limit")
 	}
 }

@@ -18,15 +18,15 @@ func TestDiskKeepsWhatIsUsed(t *testing.T) {
 	remember(t, d, b, "sha256:1")
 
 	remember(t, d, a, "sha256:2")
-	check(t, d, "sha256:1", true, "b uses it still")
+	check(t, d, "sha256:1", true, "b still uses it")
 	release := d.hold("sha256:1")
 	if err := d.forget(b); err != nil {
 		t.Fatal(err)
 	}
-	check(t, d, "sha256:1", true, "somebody reads it")
+	check(t, d, "sha256:1", true, "it is being read")
 	release()
 	release() // a second call does nothing
-	check(t, d, "sha256:1", false, "it is not used")
+	check(t, d, "sha256:1", false, "it is no longer used")
 	check(t, d, "sha256:2", true, "a uses it")
 
 	put(t, d, "sha256:3") // of a run that ended before the content was used
@@ -35,20 +35,20 @@ func TestDiskKeepsWhatIsUsed(t *testing.T) {
 	}
 	again := mustOpen(t, dir)
 	if got := again.last(a, "example.com/image").Digest; got != "sha256:2" {
-		t.Errorf("what a used last: %q", got)
+		t.Errorf("last digest of a: %q", got)
 	}
 	if got := again.last(a, "example.com/other").Digest; got != "" {
-		t.Errorf("for another image: %q", got)
+		t.Errorf("last digest of another image: %q", got)
 	}
 	if err := again.forgetOthers(func(types.NamespacedName) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	check(t, again, "sha256:2", true, "a used it when the manager ended")
+	check(t, again, "sha256:2", true, "a used it before the restart")
 	check(t, again, "sha256:3", false, "it was never used")
 	if err := again.forgetOthers(func(types.NamespacedName) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
-	check(t, again, "sha256:2", false, "a went while the manager was away")
+	check(t, again, "sha256:2", false, "a was deleted before the restart")
 }
 
 func mustOpen(t *testing.T, dir string) *disk {
@@ -84,6 +84,6 @@ func remember(t *testing.T, d *disk, key types.NamespacedName, digest string) {
 func check(t *testing.T, d *disk, digest string, want bool, reason string) {
 	t.Helper()
 	if got := d.has(digest); got != want {
-		t.Errorf("%s is there: %v. %s.", digest, got, reason)
+		t.Errorf("%s is kept: %v, but %s", digest, got, reason)
 	}
 }

@@ -40,7 +40,7 @@ func TestFeedEnds(t *testing.T) {
 	cancel()
 	<-done
 	if state := o.conn.GetState(); state != connectivity.Shutdown {
-		t.Errorf("A poller that ends leaves nothing behind: its connection is %s", state)
+		t.Errorf("the connection of a poller that has ended is %s", state)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestPollerLimit(t *testing.T) {
 					record: func(*reading, outcome) bool { return ctx.Err() == nil }}
 				f.run(ctx)
 				if got := o.reads; got != c.want {
-					t.Errorf("it was read %d times in a minute, want %d", got, c.want)
+					t.Errorf("read %d times in a minute, want %d", got, c.want)
 				}
 			})
 		})

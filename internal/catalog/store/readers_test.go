@@ -59,7 +59,7 @@ func TestReadersWait(t *testing.T) {
 		return r.with(limited, routeOf(namespace, "next"), func(*sandbox.Process) (bool, error) { return false, nil })
 	}
 	if err := read("tenant", short); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a namespace has more processes than it should: %v", err)
+		t.Errorf("a namespace exceeds its limit of processes: %v", err)
 	}
 	for _, namespace := range []string{"other", "olm"} {
 		if err := read(namespace, long); err != nil {
@@ -68,7 +68,7 @@ func TestReadersWait(t *testing.T) {
 	}
 	close(busy)
 	if err := read("tenant", long); err != nil {
-		t.Errorf("its turn does not come: %v", err)
+		t.Errorf("the namespace does not get a process after the others have ended: %v", err)
 	}
 	cancel()
 }
@@ -80,13 +80,13 @@ func TestReadersIdle(t *testing.T) {
 	mine, other := routeOf("tenant", "a"), routeOf("tenant", "b")
 	first := use(mine, true)
 	if use(other, true) == first {
-		t.Error("another catalog is read by the same process")
+		t.Error("a process is reused for another catalog")
 	}
 	if use(mine, false) != first {
-		t.Error("a process that waits for its catalog is not used")
+		t.Error("an idle process of the catalog is not reused")
 	}
 	if use(mine, true) == first {
-		t.Error("a process that cannot be used any more is used again")
+		t.Error("a process that is not reusable is reused")
 	}
 	for end := time.Now().Add(10 * idleReader); ; time.Sleep(10 * time.Millisecond) {
 		r.mu.Lock()
@@ -96,7 +96,7 @@ func TestReadersIdle(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d processes, and those of %d catalogs, wait without end", running, idle)
+			t.Fatalf("%d processes run and those of %d catalogs are idle after the timeout", running, idle)
 		}
 	}
 }
@@ -114,15 +114,15 @@ func TestReadersSpare(t *testing.T) {
 	begun := time.Now()
 	for spare() == nil {
 		if read(routeOf("tenant", "a")); time.Since(begun) > 20*spareAfter {
-			t.Fatal("while a tenant's catalogs are read, no process is started for a trusted one")
+			t.Fatal("no spare process is started while a tenant's catalogs are read")
 		}
 	}
 	waiting := spare()
 	if read(routeOf("tenant", "b")) == waiting || spare() != waiting {
-		t.Error("a tenant's catalog is read by the process that waits for a trusted one")
+		t.Error("a tenant's catalog is read by the spare process for trusted ones")
 	}
 	if read(routeOf("olm", "b")) != waiting {
-		t.Error("a trusted catalog is not read by the process that waits for it")
+		t.Error("a trusted catalog is not read by the spare process")
 	}
 }
 
@@ -147,7 +147,7 @@ func TestTooMuchMemory(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if n, err := ask(catalogtest.FBC("foo", "1.0.0")); n != 1 || err != nil {
-		t.Errorf("the next is not read: %d %v", n, err)
+		t.Errorf("the next catalog is not read: %d %v", n, err)
 	}
 }
 

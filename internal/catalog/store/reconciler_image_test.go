@@ -33,7 +33,7 @@ func images(t *testing.T, w *world) {
 		t.Errorf("objects from a bundle image: -want +got\n%s", diff)
 	}
 	if s := cs.Status.GRPCConnectionState; s == nil || s.Address != image || s.LastObservedState != "READY" || s.LastConnectTime.IsZero() {
-		t.Errorf("what consoles show: %+v", s)
+		t.Errorf("grpcConnectionState: %+v", s)
 	}
 
 	_, digest2 := registry.Push(t, "catalog", nil, foo("1.0.0", "1.1.0"))
@@ -51,7 +51,7 @@ func images(t *testing.T, w *world) {
 	})
 	w.checkKept(t, digest2)
 
-	t.Run("an image that is none any more", func(t *testing.T) {
+	t.Run("an image that is no longer a catalog", func(t *testing.T) {
 		_, digest3 := registry.Push(t, "catalog", nil, catalogtest.Files("bin/sh", "x"))
 		w.Await(t, cs, func() string {
 			if !strings.HasPrefix(healthy(cs), "False NotACatalog: ") || !strings.HasSuffix(healthy(cs), "; the content read at "+digest2+" stays in use") {
@@ -122,7 +122,7 @@ func images(t *testing.T, w *world) {
 			return ""
 		})
 		if got := w.offers(other); got != nil {
-			t.Errorf("half a catalog is offered: %v", got)
+			t.Errorf("a partially read catalog is offered: %v", got)
 		}
 		w.delete(t, other)
 	})
@@ -189,31 +189,31 @@ func secrets(t *testing.T, w *world) {
 		want    string
 	}{
 		"right": {
-			reason: "The newer format.", secrets: []string{"right"},
+			reason: "A Secret of type kubernetes.io/dockerconfigjson is used.", secrets: []string{"right"},
 			want: "True CatalogRead: Read 1 package from image " + image + " at " + digest,
 		},
 		"old": {
-			reason: "The older format.", secrets: []string{"old"},
+			reason: "A Secret of type kubernetes.io/dockercfg is used.", secrets: []string{"old"},
 			want: "True CatalogRead: Read 1 package from image " + image + " at " + digest,
 		},
 		"one-of-several": {
-			reason: "Each is tried. A credential store that one names is never run.", secrets: []string{"missing", "wrong", "right"},
+			reason: "Each Secret is tried, and a credential helper that one names is never executed.", secrets: []string{"missing", "wrong", "right"},
 			want: "True CatalogRead: Read 1 package from image " + image + " at " + digest,
 		},
 		"wrong": {
-			reason: "The message contains the registry's response.", secrets: []string{"wrong"},
+			reason: "The message of wrong credentials contains the registry's response.", secrets: []string{"wrong"},
 			want: refused,
 		},
 		"none": {
-			reason: "The message suggests a fix.",
+			reason: "The message suggests to add a Secret with credentials.",
 			want:   refused + " (no Secret in spec.secrets has credentials for it)",
 		},
 		"missing": {
-			reason: "A Secret that is not there is named.", secrets: []string{"missing"},
+			reason: "The message contains the name of a Secret that does not exist.", secrets: []string{"missing"},
 			want: refused + " (pull secret " + namespace + "/missing of spec.secrets not found)",
 		},
 		"opaque": {
-			reason: "A Secret of another type is named.", secrets: []string{"opaque"},
+			reason: "The message contains the name of a Secret of another type.", secrets: []string{"opaque"},
 			want: refused + " (pull secret " + namespace +
 				"/opaque of spec.secrets is of type \"Opaque\": it must be kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg)",
 		},

@@ -23,7 +23,7 @@ func registries(t *testing.T, w *world) {
 	w.awaitHealthy(t, cs, "True CatalogRead: Read 1 package from the registry at "+address)
 	w.checkOffers(t, cs, "foo.v1.0.0")
 	if s := cs.Status.GRPCConnectionState; s == nil || s.Address != address || s.LastObservedState != "READY" || s.LastConnectTime.IsZero() {
-		t.Errorf("the state of the connection: %+v", s)
+		t.Errorf("grpcConnectionState: %+v", s)
 	}
 
 	stop()
@@ -36,7 +36,7 @@ func registries(t *testing.T, w *world) {
 	})
 	w.checkOffers(t, cs, "foo.v1.0.0")
 	if got := w.objects(cs, "foo.v1.0.0"); !strings.Contains(got[0], "bundle foo.v1.0.0: the registry at "+address+" cannot be read") {
-		t.Errorf("objects while the registry is away: %v", got)
+		t.Errorf("objects while the registry is unreachable: %v", got)
 	}
 
 	catalogtest.ServeGRPC(t, address, catalogtest.FBC("foo", "1.0.0", "1.1.0"))
@@ -146,7 +146,7 @@ func restart(t *testing.T, w *world) {
 
 	registry.Close()
 	second.run(t)
-	eventually(t, "the content on the disk is used while the registry is away", func() bool {
+	eventually(t, "the content on the disk is used while the registry is unreachable", func() bool {
 		c, _ := second.store.Get(types.NamespacedName{Namespace: namespace, Name: "foo"})
 		return c.Content != nil && !c.Healthy
 	})
@@ -154,5 +154,5 @@ func restart(t *testing.T, w *world) {
 	if diff := cmp.Diff([]string{"ClusterServiceVersion foo.v1.0.0", "CustomResourceDefinition foos.example.com"}, second.objects(cs, "foo.v1.0.0")); diff != "" {
 		t.Errorf("objects from the disk: -want +got\n%s", diff)
 	}
-	eventually(t, "the content of a CatalogSource that went meanwhile is removed", func() bool { return !second.kept(goneDigest) })
+	eventually(t, "the content of a deleted CatalogSource is removed", func() bool { return !second.kept(goneDigest) })
 }

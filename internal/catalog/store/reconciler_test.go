@@ -165,7 +165,7 @@ func (w *world) offers(cs *olm.CatalogSource) []string {
 func (w *world) checkOffers(t *testing.T, cs *olm.CatalogSource, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, w.offers(cs)); diff != "" {
-		t.Errorf("what the catalog offers: -want +got\n%s", diff)
+		t.Errorf("bundles of the catalog: -want +got\n%s", diff)
 	}
 }
 

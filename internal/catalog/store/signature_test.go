@@ -42,20 +42,20 @@ func TestPolicies(t *testing.T) {
 		want          []string
 	}{
 		"one": {"", "quay.io/vendor/other:v1", false, []string{"vendor"}},
-		"the longest": {"A policy for a product takes the place of the vendor's; two of the same length both count.",
+		"the longest": {"The policies with the longest matching prefix apply, and no others.",
 			"quay.io/vendor/product/catalog@sha256:" + strings.Repeat("a", 64), false, []string{"product", "product-too"}},
 		"the prefix itself": {"", "quay.io/vendor/product", false, []string{"product", "product-too"}},
-		"a longer name":     {"A prefix ends at the end of a path segment: anyone can register a longer name.", "quay.io/vendor-two/catalog", false, nil},
+		"a longer name":     {"A prefix ends at the end of a path segment, since anyone can register a longer name.", "quay.io/vendor-two/catalog", false, nil},
 		"a longer host":     {"", "quay.io.example.com/vendor/catalog", false, nil},
 		"a port":            {"", "registry.example.com:5000/a", false, []string{"product"}},
 		"another port":      {"", "registry.example.com:50001/a", false, nil},
-		"short names":       {"An image without a host is Docker Hub's.", "busybox", false, []string{"hub"}},
+		"short names":       {"An image without a host is on Docker Hub.", "busybox", false, []string{"hub"}},
 		"everything":        {"", "gcr.io/a/b", true, []string{"all"}},
 		"more than all":     {"", "quay.io/vendor/a", true, []string{"vendor"}},
-		"case":              {"DNS ignores case.", "QUAY.IO/vendor/other:v1", false, []string{"vendor"}},
-		"port of TLS":       {"It is the default.", "quay.io:443/vendor/other:v1", false, []string{"vendor"}},
-		"final dot":         {"It is the same host.", "quay.io./vendor/other:v1", false, []string{"vendor"}},
-		"hub by its host":   {"Docker Hub has several.", "INDEX.docker.io/library/busybox", false, []string{"hub"}},
+		"case":              {"The case of the host is ignored.", "QUAY.IO/vendor/other:v1", false, []string{"vendor"}},
+		"port of TLS":       {"Port 443 is ignored, since it is the default.", "quay.io:443/vendor/other:v1", false, []string{"vendor"}},
+		"final dot":         {"A final dot of the host is ignored.", "quay.io./vendor/other:v1", false, []string{"vendor"}},
+		"hub by its host":   {"All hosts of Docker Hub are the same.", "INDEX.docker.io/library/busybox", false, []string{"hub"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,10 +84,10 @@ func TestPoliciesRefuse(t *testing.T) {
 		reason, prefix, image string
 		want                  string // the reason of the Error
 	}{
-		"no image":      {"It cannot be pulled.", "quay.io", "NOT AN IMAGE", v1alpha1.ReasonImagePullFailed},
-		"parent":        {"The registry may take it for another repository.", "quay.io/vendor", "quay.io/public/../vendor/a", v1alpha1.ReasonImagePullFailed},
-		"wide dots":     {"An HTTP client may take it for another host.", "quay.io/vendor", "quay。io/vendor/a", v1alpha1.ReasonImagePullFailed},
-		"unknown place": {"It is not known which images have to be signed.", "https://quay.io", "quay.io/vendor/a", v1alpha1.ReasonImagePolicyInvalid},
+		"no image":      {"An invalid image reference is refused.", "quay.io", "NOT AN IMAGE", v1alpha1.ReasonImagePullFailed},
+		"parent":        {"A reference with a parent folder is refused, since the registry may resolve it to another repository.", "quay.io/vendor", "quay.io/public/../vendor/a", v1alpha1.ReasonImagePullFailed},
+		"wide dots":     {"A host with wide dots is refused, since an HTTP client may resolve it to another host.", "quay.io/vendor", "quay。io/vendor/a", v1alpha1.ReasonImagePullFailed},
+		"unknown place": {"An image is refused if a policy has an invalid prefix, since the policy may require its signature.", "https://quay.io", "quay.io/vendor/a", v1alpha1.ReasonImagePolicyInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := policies([]policyv1alpha1.ImagePolicy{imagePolicy("p", nil, tt.prefix)}, tt.image)
@@ -133,19 +133,19 @@ func TestVerify(t *testing.T) {
 		"signed":    {"", byAcme, []catalog.Signature{simple(acme, catalogtest.SimplePayload(digest))}, "acme (ImagePolicy p)"},
 		"signed by cosign 3": {"", byAcme, []catalog.Signature{envelope(acme, inTotoType, catalogtest.Statement(digest, cosignSignaturesV1))},
 			"acme (ImagePolicy p)"},
-		"one of several": {"Anyone who may push can add a signature: one valid signature is enough.", byAcme,
+		"one of several": {"One valid signature is enough, since anyone who may push can add invalid ones.", byAcme,
 			[]catalog.Signature{simple(mallory, catalogtest.SimplePayload(digest)), simple(acme, catalogtest.SimplePayload(digest))}, "acme (ImagePolicy p)"},
 		"none": {"", byAcme, nil, "SignatureMissing: image example.com/a at " + digest +
 			" does not satisfy ImagePolicy p: the registry has no signature of it. It must be signed by authority acme"},
 		"another key": {"", byAcme, []catalog.Signature{simple(mallory, catalogtest.SimplePayload(digest))},
 			"SignatureInvalid: image example.com/a at " + digest + " does not satisfy ImagePolicy p: none of its 1 signatures is by authority acme"},
-		"another image": {"The signature of one image does not sign another of the same authority.", byAcme,
+		"another image": {"A signature of another image by the same authority is refused.", byAcme,
 			[]catalog.Signature{simple(acme, catalogtest.SimplePayload(other))}, "SignatureInvalid"},
 		"changed": {"", byAcme, []catalog.Signature{changed}, "SignatureInvalid"},
-		"another attestation": {"A key that signs attestations, as of a scan, has not thereby signed the image.", byAcme,
+		"another attestation": {"A signed attestation of another type, as of a scan, is not a signature of the image.", byAcme,
 			[]catalog.Signature{envelope(acme, inTotoType, catalogtest.Statement(digest, "https://spdx.dev/Document"))}, "SignatureInvalid"},
 		"another type": {"", byAcme, []catalog.Signature{envelope(acme, "text/plain", catalogtest.Statement(digest, cosignSignaturesV1))}, "SignatureInvalid"},
-		"no envelope": {"The type is part of what is signed, so that nothing else that the key has signed passes for a statement.", byAcme,
+		"no envelope": {"A statement without its envelope is refused, since the type of the payload has to be signed.", byAcme,
 			[]catalog.Signature{unwrapped}, "SignatureInvalid"},
 		"nothing at all": {"", byAcme, []catalog.Signature{{}}, "SignatureInvalid"},
 		"a broken key": {"", []policyv1alpha1.ImagePolicy{imagePolicy("p", map[string]string{"acme": "-----BEGIN PUBLIC KEY-----"}, prefix)},
@@ -159,7 +159,7 @@ func TestVerify(t *testing.T) {
 		"both": {"", append(byAcme[:1:1], imagePolicy("q", map[string]string{"m": malloryKey}, prefix)),
 			[]catalog.Signature{simple(mallory, catalogtest.SimplePayload(digest)), simple(acme, catalogtest.SimplePayload(digest))},
 			"acme (ImagePolicy p), m (ImagePolicy q)"},
-		"one of both": {"Where two policies match alike, each has to be satisfied.",
+		"one of both": {"If two policies have the same prefix, the image has to satisfy both.",
 			append(byAcme[:1:1], imagePolicy("q", map[string]string{"m": malloryKey}, prefix)), []catalog.Signature{simple(acme, catalogtest.SimplePayload(digest))},
 			"SignatureInvalid: image example.com/a at " + digest + " does not satisfy ImagePolicy q"},
 		"payload is JSON": {"", byAcme, []catalog.Signature{simple(acme, []byte("["))}, v1alpha1.ReasonSignatureInvalid},

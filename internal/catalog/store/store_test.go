@@ -40,12 +40,12 @@ func TestVisible(t *testing.T) {
 		want      []string
 	}{
 		"of a tenant": {
-			reason:    "Priority first, then its own before the global ones, then the name. Those of others it cannot see.",
+			reason:    "Visible catalogs are sorted by priority, then own before global ones, then by name.",
 			namespace: "ns",
 			want:      []string{"olm/z", "ns/b", "ns/c", "olm/a", "ns/last"},
 		},
 		"excluding the global ones": {
-			reason:    "An OperatorGroup may have nothing come from the global catalogs.",
+			reason:    "The OperatorGroup can exclude the global catalogs.",
 			namespace: "ns",
 			group: &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{
 				Annotations: map[string]string{operatorgroup.AnnotationExcludeGlobal: "true"},
@@ -53,7 +53,7 @@ func TestVisible(t *testing.T) {
 			want: []string{"ns/b", "ns/c", "ns/last"},
 		},
 		"global": {
-			reason:    "The global namespace sees its own, once.",
+			reason:    "A catalog of the global namespace is listed once in that namespace.",
 			namespace: "olm",
 			want:      []string{"olm/z", "olm/a"},
 		},
@@ -71,8 +71,8 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// heard collects the events of a source.
-func heard(t *testing.T, s *Store, meanwhile func(client.Object)) chan string {
+// listenTo collects the events of a source.
+func listenTo(t *testing.T, s *Store, meanwhile func(client.Object)) chan string {
 	t.Helper()
 	out := make(chan string, 100)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -102,29 +102,29 @@ func TestChanges(t *testing.T) {
 	s := NewStore("olm")
 	s.see(key("ns", "a"), 0)
 	hold := make(chan struct{})
-	slow := heard(t, s, func(client.Object) { <-hold })
-	quick := heard(t, s, func(client.Object) {})
+	slow := listenTo(t, s, func(client.Object) { <-hold })
+	quick := listenTo(t, s, func(client.Object) {})
 	if got := next(t, quick); got != "ns/a" {
-		t.Errorf("A listener that comes late hears of what there is: %s", got)
+		t.Errorf("a new listener is not called for an existing catalog: got %s", got)
 	}
 	a := &reading{content: &catalog.Content{Packages: map[string]*catalog.Package{"foo": {Name: "foo"}}}}
 	s.record(key("ns", "a"), a, outcome{})
 	if got := next(t, quick); got != "ns/a" {
-		t.Errorf("heard %s", got)
+		t.Errorf("the listener was called for %s", got)
 	}
 	first, _ := s.Get(key("ns", "a"))
 	s.record(key("ns", "a"), &reading{content: &catalog.Content{Packages: map[string]*catalog.Package{"foo": {Name: "foo"}}}}, outcome{})
 	second, _ := s.Get(key("ns", "a"))
 	if first.Content != second.Content {
-		t.Error("Unchanged content should be kept, so that it need not be processed again")
+		t.Error("unchanged content was replaced")
 	}
 	s.see(key("ns", "b"), 0)
 	if got := next(t, quick); got != "ns/b" {
-		t.Errorf("The same content read again is reported as a change: %s", got)
+		t.Errorf("the listener was called for unchanged content: %s", got)
 	}
 	s.record(key("ns", "a"), &reading{from: "another", content: &catalog.Content{Packages: map[string]*catalog.Package{"foo": {Name: "foo"}}}}, outcome{})
 	if got := next(t, quick); got != "ns/a" {
-		t.Errorf("The same content from elsewhere may have other objects, and should be reported: %s", got)
+		t.Errorf("the listener was not called for the same content from another image: got %s", got)
 	}
 	s.record(key("ns", "b"), nil, outcome{err: catalog.AsError(catalog.Errorf(v1alpha1.ReasonUnreachable, "away"), "")})
 	s.forget(key("ns", "b"))

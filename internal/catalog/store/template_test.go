@@ -42,41 +42,41 @@ func TestImageTemplate(t *testing.T) {
 		want       []metav1.Condition
 	}{
 		"none": {
-			reason: "Without the annotation the spec is read, and conditions of an earlier one go.",
+			reason: "Without the annotation the image of the spec is read, and the conditions of the template are removed.",
 			spec:   spec,
 			before: resolved("example.com/catalog:v1.31"),
 			read:   "image example.com/catalog:old",
 		},
 		"all variables": {
-			reason:   "The image of the annotation is read, not that of the spec.",
+			reason:   "The image of the annotation is read instead of the spec's.",
 			template: "example.com/catalog:v{kube_major_version}.{kube_minor_version}.{kube_patch_version}",
 			spec:     spec, kubernetes: "v1.31.4",
 			read: "image example.com/catalog:v1.31.4",
 			want: resolved("example.com/catalog:v1.31.4"),
 		},
 		"another build": {
-			reason:   "What vendors add to the version is left out, as their fields major and minor are.",
+			reason:   "Suffixes of the version that vendors add are left out.",
 			template: "example.com/catalog:v{kube_major_version}.{kube_minor_version}",
 			spec:     spec, kubernetes: "v1.31.4-eks-1de2ab1+bd9e442",
 			read: "image example.com/catalog:v1.31",
 			want: resolved("example.com/catalog:v1.31"),
 		},
 		"no variable": {
-			reason:   "A plain image is one, too.",
+			reason:   "A template without variables is an image.",
 			template: "example.com/catalog:new",
 			spec:     spec, kubernetes: "v1.31.4",
 			read: "image example.com/catalog:new",
 			want: resolved("example.com/catalog:new"),
 		},
 		"without an image in the spec": {
-			reason:   "With OLM the annotation alone is enough, since it fills in the spec.",
+			reason:   "With the annotation an image in the spec is not required, since OLM fills it in.",
 			template: "example.com/catalog:v{kube_minor_version}",
 			spec:     olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc}, kubernetes: "v1.31.4",
 			read: "image example.com/catalog:v31",
 			want: resolved("example.com/catalog:v31"),
 		},
 		"unknown variable": {
-			reason:   "It is left as it is, and the spec's image goes on being read.",
+			reason:   "An unknown variable is reported, and the image of the spec is read.",
 			template: "example.com/catalog:{foobar}",
 			spec:     spec, kubernetes: "v1.31.4",
 			read: "image example.com/catalog:old",
@@ -84,7 +84,7 @@ func TestImageTemplate(t *testing.T) {
 				unresolved+"one or more template(s) has improper syntax: could not parse reference: example.com/catalog:{foobar}"),
 		},
 		"no version": {
-			reason:   "Each variable without a value is named.",
+			reason:   "Each variable without a value is reported.",
 			template: "example.com/catalog:{kube_major_version}.{kube_minor_version}",
 			spec:     spec, kubernetes: "devel",
 			read: "image example.com/catalog:old",
@@ -92,7 +92,7 @@ func TestImageTemplate(t *testing.T) {
 				unresolved+`variable(s) "{kube_major_version}", "{kube_minor_version}" could not be resolved: the API server's version is "devel"`),
 		},
 		"nothing to read instead": {
-			reason:   "The problem is then the catalog's.",
+			reason:   "If the template is invalid and the spec has no image, the catalog cannot be read.",
 			template: "example.com/catalog:{foobar}",
 			spec:     olm.CatalogSourceSpec{SourceType: olm.SourceTypeGrpc}, kubernetes: "v1.31.4",
 			read: "annotation olm.catalogImageTemplate: " + unresolved + "one or more template(s) has improper syntax: " +
@@ -113,7 +113,7 @@ func TestImageTemplate(t *testing.T) {
 				out.Conditions[i].LastTransitionTime = metav1.Time{}
 			}
 			if diff := cmp.Diff(tc.want, out.Conditions, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s\nThe conditions: -want +got\n%s", tc.reason, diff)
+				t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
 			}
 			read := targetOf(cs, kubernetes)
 			got := read.source().String()
@@ -121,7 +121,7 @@ func TestImageTemplate(t *testing.T) {
 				got = read.problem
 			}
 			if diff := cmp.Diff(tc.read, got); diff != "" {
-				t.Errorf("%s\nWhat is read: -want +got\n%s", tc.reason, diff)
+				t.Errorf("%s\nimage: -want +got\n%s", tc.reason, diff)
 			}
 		})
 	}

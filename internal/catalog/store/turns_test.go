@@ -27,11 +27,11 @@ func TestTurns(t *testing.T) {
 		atMost  time.Duration // that the other waits for a turn
 		atLeast int           // that it finishes within ten minutes
 	}{
-		"Alone":        {reason: "Nobody is in its way.", works: time.Second, atMost: 0, atLeast: 270},
-		"ThreeStall":   {reason: "All slots are taken by three namespaces.", slow: []string{"a", "b", "c"}, works: time.Second, atMost: 5 * time.Second, atLeast: 140},
-		"TwelveStall":  {reason: "Or by twelve, of which each has one.", slow: []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}, works: time.Second, atMost: 20 * time.Second, atLeast: 60},
-		"LongButRare":  {reason: "What takes long by itself is not ended for those that have had more.", slow: []string{"a", "b", "c"}, works: time.Minute, atMost: 20 * time.Second, atLeast: 7},
-		"LongAndAlone": {reason: "Nor if nobody waits.", works: 4 * time.Minute, atMost: 0, atLeast: 2},
+		"Alone":        {reason: "A reader without others does not wait.", works: time.Second, atMost: 0, atLeast: 270},
+		"ThreeStall":   {reason: "A reader is admitted soon while readers of three namespaces that never finish take all slots.", slow: []string{"a", "b", "c"}, works: time.Second, atMost: 5 * time.Second, atLeast: 140},
+		"TwelveStall":  {reason: "A reader is admitted soon while readers of twelve namespaces that never finish take all slots.", slow: []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}, works: time.Second, atMost: 20 * time.Second, atLeast: 60},
+		"LongButRare":  {reason: "A long read of a namespace is not ended for namespaces that had more time.", slow: []string{"a", "b", "c"}, works: time.Minute, atMost: 20 * time.Second, atLeast: 7},
+		"LongAndAlone": {reason: "A long read is not ended while no other reader waits.", works: 4 * time.Minute, atMost: 0, atLeast: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestTurns(t *testing.T) {
 				read(honest)
 				readers.Wait()
 				if honest.waited > tc.atMost || honest.finished < tc.atLeast {
-					t.Errorf("%s\nit waited for %s at most, and finished %d times; want %s and %d", tc.reason, honest.waited, honest.finished, tc.atMost, tc.atLeast)
+					t.Errorf("%s\nwaited at most %s and finished %d times; want %s and %d", tc.reason, honest.waited, honest.finished, tc.atMost, tc.atLeast)
 				}
 			})
 		})
@@ -125,7 +125,7 @@ func TestTurnsLimits(t *testing.T) {
 			leave()
 		}
 		if len(turns.had) > 1 || len(turns.waiting)+len(turns.running) > 0 {
-			t.Errorf("it remembers %d namespaces", len(turns.had))
+			t.Errorf("%d namespaces are remembered", len(turns.had))
 		}
 	})
 }

@@ -181,7 +181,7 @@ func patchStatus(t testing.TB, c *testcluster.Cluster, name string, change func(
 func platform(t testing.TB, c *testcluster.Cluster, many int) []*platformv1alpha1.PlatformOperator {
 	t.Helper()
 	out := make([]*platformv1alpha1.PlatformOperator, many)
-	atOnce(t, many, func(ctx context.Context, i int) error {
+	inParallel(t, many, func(ctx context.Context, i int) error {
 		p := platformOperator(fmt.Sprintf("po-%04d", i))
 		if err := c.Client.Create(ctx, p); err != nil {
 			return err
@@ -193,8 +193,8 @@ func platform(t testing.TB, c *testcluster.Cluster, many int) []*platformv1alpha
 	return out
 }
 
-// atOnce runs do that many times, in parallel.
-func atOnce(t testing.TB, many int, do func(context.Context, int) error) {
+// inParallel runs do that many times, in parallel.
+func inParallel(t testing.TB, many int, do func(context.Context, int) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(16)
@@ -214,7 +214,7 @@ func writes(t testing.TB, c *testcluster.Cluster, since time.Time) int {
 		if r.IsWrite() {
 			n++
 			if r.ObjectRef.Resource != "clusteroperators" || r.ObjectRef.Subresource != "status" {
-				t.Errorf("a write to something else: %s", r)
+				t.Errorf("a write to another object: %s", r)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestController(t *testing.T) {
 	cvotest.Watch(t, c.Config, c.Client.Scheme())
 	r := run(t, c)
 
-	t.Log("without the ClusterOperator there is nothing to do, whatever PlatformOperators report")
+	t.Log("nothing is computed or written without the ClusterOperator")
 	begin := time.Now()
 	c.Create(t, platformOperator("foo"), platformOperator("bar"))
 	c.AwaitIdle(t, restful, agent)
@@ -37,13 +37,13 @@ func TestController(t *testing.T) {
 		t.Errorf("%d writes, %d reckonings", n, reckonings)
 	}
 
-	t.Log("the object comes with the installation, whose status is ours alone")
+	t.Log("the status is computed once the ClusterOperator is created")
 	c.InstallClusterOperator(t)
 	await(t, c, "Available=False/PlatformOperatorsInstalling: Waiting for 2 of 2 PlatformOperators to be installed: "+
 		"bar has not been reconciled yet; foo has not been reconciled yet",
 		"Progressing=True/PlatformOperatorsInstalling", "Degraded=False/AsExpected")
 
-	t.Log("a package that does not exist fails the installation, two minutes after the first bad moment")
+	t.Log("a package that does not exist sets Degraded after two minutes")
 	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "foo.v1 is installed")
 	})
@@ -56,7 +56,7 @@ func TestController(t *testing.T) {
 		"bar (PackageNotFound): There is no package bar", "Degraded=False/AsExpected")
 	await(t, c, "Degraded=True/PlatformOperatorsFailing: Failing for 2m or longer: bar (PackageNotFound): There is no package bar")
 
-	t.Log("the installation succeeds with the last of them")
+	t.Log("the installation completes with the last PlatformOperator")
 	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "bar.v1 is installed")
 		p.Status.QuietSince = &metav1.Time{Time: time.Now()}
@@ -71,8 +71,8 @@ func TestController(t *testing.T) {
 		t.Error(err)
 	}
 
-	t.Log("what somebody else writes stays, and what they break is mended")
-	spoil(t, c, func(status *configv1.ClusterOperatorStatus) {
+	t.Log("conditions of other clients are kept, and overwritten ones are restored")
+	overwriteStatus(t, c, func(status *configv1.ClusterOperatorStatus) {
 		status.Conditions = append(status.Conditions, configv1.ClusterOperatorStatusCondition{
 			Type: "Upgradeable", Status: "False", Reason: "AdminSaysNo", Message: "Ask Kim first", LastTransitionTime: metav1.Now(),
 		})
@@ -86,9 +86,9 @@ func TestController(t *testing.T) {
 		t.Errorf("related objects %v: %v", co.Status.RelatedObjects, err)
 	}
 
-	t.Log("no word is lost that another writes just before we do")
+	t.Log("a condition that another client writes just before is kept")
 	meanwhile := func() {
-		spoil(t, c, func(status *configv1.ClusterOperatorStatus) { status.Conditions[3].Message = "Ask Kim again" })
+		overwriteStatus(t, c, func(status *configv1.ClusterOperatorStatus) { status.Conditions[3].Message = "Ask Kim again" })
 	}
 	r.meanwhile.Store(&meanwhile)
 	patchStatus(t, c, "foo", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for foo.v2") })
@@ -99,7 +99,7 @@ func TestController(t *testing.T) {
 	})
 	await(t, c, "Progressing=False/PlatformOperatorsInstalled")
 
-	t.Log("once a ClusterVersion exists, the release is read from it, also when it changes")
+	t.Log("the release is read from the ClusterVersion, and again when it changes")
 	c.InstallOpenShift(t, clusterVersionCRD)
 	if err := clusteroperator.WatchClusterVersion(r.manager, r.controller); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestController(t *testing.T) {
 	await(t, c, "Progressing=True/ReleaseUpdating: Updating from release 4.20.1 to 4.20.2. Waiting for 1 of 2", "operator=4.20.1",
 		"Available=True/PlatformOperatorsInstalled")
 
-	t.Log("the next process knows all that the last one did, and has nothing to write")
+	t.Log("nothing is written after a restart")
 	c.AwaitIdle(t, restful, agent)
 	r.stop()
 	before := await(t, c)
@@ -140,7 +140,7 @@ func TestController(t *testing.T) {
 	reportProgress(t, c, version, "Working towards 4.20.2: 5 of 9 done (55% complete), waiting on platform-operators")
 	await(t, c, "operator=4.20.2", "Progressing=False/PlatformOperatorsInstalled")
 
-	t.Log("a platform of nothing is well, and the object may go and come again")
+	t.Log("the status is healthy without PlatformOperators, and the ClusterOperator may be recreated")
 	for _, name := range []string{"foo", "bar"} {
 		if err := c.Client.Delete(t.Context(), platformOperator(name)); err != nil {
 			t.Fatal(err)
@@ -172,8 +172,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// spoil writes the status of the ClusterOperator as another user.
-func spoil(t testing.TB, c *testcluster.Cluster, how func(*configv1.ClusterOperatorStatus)) {
+// overwriteStatus writes the status of the ClusterOperator as another user.
+func overwriteStatus(t testing.TB, c *testcluster.Cluster, how func(*configv1.ClusterOperatorStatus)) {
 	t.Helper()
 	co := await(t, c)
 	how(&co.Status)
@@ -189,7 +189,7 @@ func TestFiveThousand(t *testing.T) {
 	cvotest.Watch(t, c.Config, c.Client.Scheme())
 	began := time.Now()
 	operators := platform(t, c, many)
-	t.Logf("%d PlatformOperators are there after %s", many, time.Since(began).Round(time.Second))
+	t.Logf("created %d PlatformOperators in %s", many, time.Since(began).Round(time.Second))
 	c.InstallClusterOperator(t)
 	r := run(t, c)
 	await(t, c, "Available=True/PlatformOperatorsInstalled", "operator="+ownVersion)
@@ -203,7 +203,7 @@ func TestFiveThousand(t *testing.T) {
 		wrote, reckoned := writes(t, c, since), int(r.reckonings.Load()-reckonings)
 		t.Logf("%s: %d writes, %d reckonings", what, wrote, reckoned)
 		if wrote > mostWrites || reckoned > mostReckonings {
-			t.Errorf("%s: should be %d writes and %d reckonings at most", what, mostWrites, mostReckonings)
+			t.Errorf("%s: want at most %d writes and %d reckonings", what, mostWrites, mostReckonings)
 		}
 	}
 
@@ -211,12 +211,12 @@ func TestFiveThousand(t *testing.T) {
 	counted("nothing changes", 0, 0)
 
 	begin()
-	atOnce(t, some, func(ctx context.Context, i int) error {
+	inParallel(t, some, func(ctx context.Context, i int) error {
 		p := operators[i]
 		p.Labels = map[string]string{"any": "thing"}
 		return c.Client.Update(ctx, p)
 	})
-	atOnce(t, some, func(ctx context.Context, i int) error {
+	inParallel(t, some, func(ctx context.Context, i int) error {
 		p := operators[i]
 		p.Status.Version = "1.2.3"
 		return c.Client.Status().Update(ctx, p)
@@ -239,7 +239,7 @@ func TestFiveThousand(t *testing.T) {
 	counted("one changes", 1, 2) // the second sees the first one's write
 
 	begin()
-	atOnce(t, some, func(ctx context.Context, i int) error { return change(ctx, i, "Installing") })
+	inParallel(t, some, func(ctx context.Context, i int) error { return change(ctx, i, "Installing") })
 	co := await(t, c, "Waiting for 501 of 5000 PlatformOperators", "and 481 more: kubectl get platformoperators")
 	took := time.Since(since)
 	paced := 1 + int(took/time.Second) // one at once, and then one per second

@@ -47,7 +47,7 @@ func TestInstallation(t *testing.T) {
 	})
 	await(t, c, "Available=False/PlatformOperatorsInstalling: Waiting for 1 of 2 PlatformOperators to be installed: bar")
 
-	t.Log("one that somebody deletes meanwhile is missed")
+	t.Log("the installation waits for a PlatformOperator that was deleted")
 	if err := c.Client.Delete(t.Context(), platformOperator("bar")); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestInstallation(t *testing.T) {
 	})
 	await(t, c, "Available=True/PlatformOperatorsInstalled", "operator=1.0.0")
 
-	t.Log("one that is not installed any more withdraws the version until the installation has completed")
+	t.Log("a PlatformOperator that is no longer installed removes the version until the installation has completed")
 	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) { installed(p, "Installing", "Waiting for bar.v2") })
 	await(t, c, "Available=False/PlatformOperatorsInstalling: Waiting for 1 of 2")
 	if err := release.Check(current(t, c, co), true); err == nil {
@@ -70,11 +70,11 @@ func TestInstallation(t *testing.T) {
 	})
 	await(t, c, "Available=True/PlatformOperatorsInstalled", "operator=1.0.0")
 	if err := release.Check(current(t, c, co), true); err != nil {
-		t.Errorf("the installation goes on waiting: %v", err)
+		t.Errorf("the installation does not complete: %v", err)
 	}
 	complete(t, c, version, configv1.CompletedUpdate, "1.0.0")
 
-	t.Log("the next release drops one and adds another: an update waits for that, and nothing is unavailable")
+	t.Log("an update waits for a PlatformOperator that the next release adds, and Available stays True")
 	release = payload("2.0.0", "foo", "baz")
 	complete(t, c, version, configv1.PartialUpdate, "2.0.0")
 	c.Create(t, platformOperator("baz"))
@@ -83,19 +83,19 @@ func TestInstallation(t *testing.T) {
 	}
 	await(t, c, "Available=True/PlatformOperatorsInstalled", "operator=1.0.0", "Updating from release 1.0.0 to 2.0.0. Waiting for 1 of 2 PlatformOperators: baz")
 	if err := release.Check(current(t, c, co), false); err == nil {
-		t.Errorf("the update goes on without baz:\n%s", testcluster.Print(co))
+		t.Errorf("the update does not wait for baz:\n%s", testcluster.Print(co))
 	}
 	patchStatus(t, c, "baz", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, platformv1alpha1.ReasonInstalled, "baz.v1 is installed")
 	})
 	await(t, c, "operator=1.0.0", "Progressing=False/PlatformOperatorsInstalled")
 	if err := release.Check(current(t, c, co), false); err == nil {
-		t.Errorf("the update goes on before it waits here:\n%s", testcluster.Print(co))
+		t.Errorf("the update does not wait for the ClusterOperator:\n%s", testcluster.Print(co))
 	}
 	reportProgress(t, c, version, "Working towards 2.0.0: 7 of 9 done (77% complete), waiting on platform-operators")
 	await(t, c, "operator=2.0.0", "Progressing=False/PlatformOperatorsInstalled")
 	if err := release.Check(current(t, c, co), false); err != nil {
-		t.Errorf("the update goes on waiting: %v", err)
+		t.Errorf("the update does not complete: %v", err)
 	}
 }
 
@@ -136,7 +136,7 @@ func precreate(t testing.TB, c *testcluster.Cluster, p cvotest.Payload) *configv
 	c.Create(t, &co)
 	p.WriteStatus(&co)
 	if err := c.Client.Status().Update(t.Context(), &co); err != nil {
-		t.Fatalf("we were faster: %v", err)
+		t.Fatalf("another client has updated the ClusterOperator: %v", err)
 	}
 	return &co
 }

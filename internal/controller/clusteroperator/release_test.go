@@ -26,22 +26,22 @@ func TestReached(t *testing.T) {
 		conditions []configv1.ClusterOperatorStatusCondition
 		want       bool
 	}{
-		"NoHistory": {reason: "It has not begun."},
-		"Completed": {"It has been here.", []configv1.UpdateHistory{{Version: "2.0.0", State: completed}}, progressing(""), true},
-		"OfAnother": {"It has completed another release, and not begun this one.", []configv1.UpdateHistory{{Version: "1.0.0", State: completed}},
+		"NoHistory": {reason: "Without a history the release is not reached."},
+		"Completed": {"A completed release is reached.", []configv1.UpdateHistory{{Version: "2.0.0", State: completed}}, progressing(""), true},
+		"OfAnother": {"A release is not reached if the history only has another one.", []configv1.UpdateHistory{{Version: "1.0.0", State: completed}},
 			progressing("Working towards 2.0.0: waiting on platform-operators"), false},
-		"Begun": {"It is still on the way.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
+		"Begun": {"A release is not reached while the CVO applies earlier manifests.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
 			progressing("Working towards 2.0.0: 3 of 9 done (33% complete)"), false},
-		"WaitsForOthers": {"It waits for others before.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
+		"WaitsForOthers": {"A release is not reached while the CVO waits for other ClusterOperators.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
 			progressing("Working towards 2.0.0: 3 of 9 done (33% complete), waiting on etcd, platform-operators-aggregated"), false},
-		"Waits": {"It waits.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
+		"Waits": {"A release is reached if the CVO waits for the ClusterOperator.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
 			progressing("Working towards 2.0.0: 3 of 9 done (33% complete), waiting on platform-operators"), true},
-		"WaitsForSeveral": {"It waits for several.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
+		"WaitsForSeveral": {"A release is reached if the CVO waits for several ClusterOperators, including this one.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
 			progressing("Working towards 2.0.0: 3 of 9 done (33% complete), waiting up to 40 minutes on etcd, platform-operators, network"), true},
-		"WaitsForLong": {"It waits for too long.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
+		"WaitsForLong": {"A release is reached if the CVO has waited too long for the ClusterOperator.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
 			progressing("Unable to apply 2.0.0: wait has exceeded 40 minutes for these operators: platform-operators"), true},
-		"Several": {"Several errors keep it.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}}, several, true},
-		"Past": {"What is not True is of the past.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
+		"Several": {"A release is reached if one of several errors is about the ClusterOperator.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}}, several, true},
+		"Past": {"A condition that is not True is ignored.", []configv1.UpdateHistory{{Version: "2.0.0", State: partial}},
 			[]configv1.ClusterOperatorStatusCondition{condition(clusterVersionFailing, configv1.ConditionFalse, "platform-operators")}, false},
 	} {
 		status := &configv1.ClusterVersionStatus{History: tc.history, Conditions: tc.conditions}

@@ -74,20 +74,20 @@ func TestReconcile(t *testing.T) {
 		want   []string
 		writes int
 	}{
-		"All": {reason: "A new group covers all namespaces.", want: []string{""}, writes: 1},
-		"List": {reason: "Its namespaces are sorted.", spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}}, want: []string{"a", "b"},
+		"All": {reason: "A group without targets covers all namespaces.", want: []string{""}, writes: 1},
+		"List": {reason: "The listed namespaces are sorted in the status.", spec: operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}}, want: []string{"a", "b"},
 			writes: 1},
-		"Selector": {reason: "So are those that it selects.", spec: blue(), want: []string{"ns-1"}, writes: 1},
+		"Selector": {reason: "The namespaces of the selector are listed in the status.", spec: blue(), want: []string{"ns-1"}, writes: 1},
 		"SelectsNone": {
 			reason: "An empty selection is written once, with the time, to show that the group was reconciled.",
 			spec:   operatorsv1.OperatorGroupSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "red"}}}, writes: 1,
 		},
 		"Quiet": {
-			reason: "Where nothing changed, nothing is written.",
+			reason: "Nothing is written if the namespaces did not change.",
 			spec:   blue(), before: operatorsv1.OperatorGroupStatus{Namespaces: []string{"ns-1"}, LastUpdated: &now}, want: []string{"ns-1"},
 		},
 		"Fewer": {
-			reason: "A namespace that lost its label is covered no more.",
+			reason: "A namespace that lost its label is removed from the status.",
 			spec:   blue(), before: operatorsv1.OperatorGroupStatus{Namespaces: []string{"ns-1", "ns-2"}, LastUpdated: &now}, want: []string{"ns-1"}, writes: 1,
 		},
 	}
@@ -120,11 +120,11 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-func TestReconcileWhatIsGone(t *testing.T) {
+func TestReconcileNotFound(t *testing.T) {
 	var writes int
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "gone"}}
 	if result, err := reconciler(t, &writes).Reconcile(t.Context(), request); err != nil || result != (reconcile.Result{}) || writes > 0 {
-		t.Errorf("%v, %v, %d writes; want nothing of it", result, err, writes)
+		t.Errorf("%v, %v, %d writes; want none", result, err, writes)
 	}
 }
 
@@ -164,10 +164,10 @@ func TestServiceAccount(t *testing.T) {
 		got    bool
 	}{
 		{"A ServiceAccount that does not exist is reported.", func() error { return nil }, nil, true},
-		{"One that is created is referred to.", func() error { return r.Client.Create(t.Context(), account) },
+		{"A ServiceAccount that was created is referred to.", func() error { return r.Client.Create(t.Context(), account) },
 			&corev1.ObjectReference{APIVersion: "v1", Kind: "ServiceAccount", Namespace: "default", Name: "installer", UID: "1"}, false},
-		{"One that is deleted is reported.", func() error { return r.Client.Delete(t.Context(), account) }, nil, true},
-		{"A group that names none has neither.", func() error {
+		{"A ServiceAccount that was deleted is reported.", func() error { return r.Client.Delete(t.Context(), account) }, nil, true},
+		{"A group without a ServiceAccount has neither a reference nor a condition.", func() error {
 			group := in.DeepCopy()
 			return r.Client.Patch(t.Context(), group, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"serviceAccountName":null}}`)))
 		}, nil, false},
@@ -218,10 +218,10 @@ func TestLabels(t *testing.T) {
 		change func() error
 		want   map[string][]string
 	}{
-		{"Namespaces that are named, as far as they exist.", func() error { return nil }, map[string][]string{"a": {one}, "b": {one, two}}},
-		{"One that is named no more loses the label.", spec(`{"targetNamespaces":["b","c"]}`), map[string][]string{"b": {one, two}, "c": {one}}},
-		{"All namespaces are not labelled.", spec(`{"targetNamespaces":null}`), map[string][]string{"b": {two}}},
-		{"Nor are those of a group that is gone.", func() error {
+		{"Existing target namespaces get the label.", func() error { return nil }, map[string][]string{"a": {one}, "b": {one, two}}},
+		{"A namespace that is no longer a target loses the label.", spec(`{"targetNamespaces":["b","c"]}`), map[string][]string{"b": {one, two}, "c": {one}}},
+		{"No namespace is labelled for a group of all namespaces.", spec(`{"targetNamespaces":null}`), map[string][]string{"b": {two}}},
+		{"The label of a deleted group is removed.", func() error {
 			if err := spec(`{"targetNamespaces":["a"]}`)(); err != nil {
 				return err
 			}
@@ -278,14 +278,14 @@ func TestRoles(t *testing.T) {
 		gathered int
 		roles    int
 	}{
-		{"A group without operators has its roles already.", func() error { return nil }, 3, 0, 3},
-		{"An operator is gathered.", func() error { return r.Client.Create(t.Context(), csv) }, 3, 1, 3},
-		{"Nothing changed.", func() error { return nil }, 0, 1, 3},
-		{"A role that somebody deleted is made again.", func() error {
+		{"A group without operators gets its ClusterRoles.", func() error { return nil }, 3, 0, 3},
+		{"The APIs of a new operator are aggregated.", func() error { return r.Client.Create(t.Context(), csv) }, 3, 1, 3},
+		{"Nothing is applied if nothing changed.", func() error { return nil }, 0, 1, 3},
+		{"A ClusterRole that was deleted is recreated.", func() error {
 			return r.Client.Delete(t.Context(), install.GroupRoles(in, nil)[1])
 		}, 1, 1, 3},
-		{"When the operator goes, so do its rights.", func() error { return r.Client.Delete(t.Context(), csv) }, 3, 0, 3},
-		{"With the group go its roles, and no other.", func() error { return r.Client.Delete(t.Context(), in) }, 0, 0, 0},
+		{"The APIs of a deleted operator are removed from the ClusterRoles.", func() error { return r.Client.Delete(t.Context(), csv) }, 3, 0, 3},
+		{"The ClusterRoles of a deleted group are deleted, and no others.", func() error { return r.Client.Delete(t.Context(), in) }, 0, 0, 0},
 	} {
 		if err := step.change(); err != nil {
 			t.Fatal(err)
@@ -307,7 +307,8 @@ func TestRoles(t *testing.T) {
 			}
 		}
 		if applies != step.applied || gathered != step.gathered || len(roles.Items) != step.roles {
-			t.Errorf("%s\n%d applied, %d gathered, %d roles; want %d, %d, %d", step.reason, applies, gathered, len(roles.Items), step.applied, step.gathered, step.roles)
+			t.Errorf("%s\n%d applied, %d aggregated, %d roles; want %d, %d, %d", step.reason, applies, gathered, len(roles.Items),
+				step.applied, step.gathered, step.roles)
 		}
 	}
 }
@@ -320,6 +321,6 @@ func TestOwner(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := owner(t.Context(), &rbacv1.ClusterRole{}); got != nil {
-		t.Errorf("a role without an owner concerns %v", got)
+		t.Errorf("a role without an owner enqueues %v", got)
 	}
 }

@@ -40,24 +40,24 @@ func TestProvidedAPIs(t *testing.T) {
 		want   *string
 		writes int
 	}{
-		"None":  {reason: "An empty list is not begun."},
-		"One":   {reason: "Each version of each kind, sorted.", csvs: []*v1alpha1.ClusterServiceVersion{running}, want: new(foo), writes: 1},
-		"Quiet": {reason: "Where nothing changed, nothing is written.", csvs: []*v1alpha1.ClusterServiceVersion{running}, before: new(foo), want: new(foo)},
-		"Two": {reason: "Those of all operators of the namespace, each once.",
+		"None":  {reason: "The annotation is not created for an empty list."},
+		"One":   {reason: "The annotation lists the owned kinds of an operator.", csvs: []*v1alpha1.ClusterServiceVersion{running}, want: new(foo), writes: 1},
+		"Quiet": {reason: "Nothing is written if the list did not change.", csvs: []*v1alpha1.ClusterServiceVersion{running}, before: new(foo), want: new(foo)},
+		"Two": {reason: "The annotation lists the kinds of all operators of the namespace, each once.",
 			csvs:   []*v1alpha1.ClusterServiceVersion{running, providing("foo.v2", "Foo", olm.CSVPhasePending, ""), providing("bar", "Bar", olm.CSVPhaseSucceeded, "")},
 			before: new(foo), want: new(both), writes: 1},
-		"Gone": {reason: "With the last operator the list empties, and stays, as in OLM.", before: new(foo), want: new(""), writes: 1},
-		"Refused": {reason: "One that was refused is no member.",
+		"Gone": {reason: "The annotation stays empty after the last operator was deleted, as in OLM.", before: new(foo), want: new(""), writes: 1},
+		"Refused": {reason: "An operator in conflict with another OperatorGroup is not counted.",
 			csvs:   []*v1alpha1.ClusterServiceVersion{running, providing("bar", "Bar", olm.CSVPhaseFailed, v1alpha1.CSVReasonInterOperatorGroupOwnerConflict)},
 			before: new(both), want: new(foo), writes: 1},
-		"FailedOtherly": {reason: "One that failed is a member all the same.",
+		"FailedOtherly": {reason: "An operator that failed for another reason is counted.",
 			csvs: []*v1alpha1.ClusterServiceVersion{running, providing("bar", "Bar", olm.CSVPhaseFailed, v1alpha1.CSVReasonInstallCheckFailed)}, want: new(both),
 			writes: 1},
-		"NotJudged": {reason: "One that nothing was decided about may be refused yet.",
+		"NotJudged": {reason: "An operator without a phase is not counted, since it may still be in conflict.",
 			csvs: []*v1alpha1.ClusterServiceVersion{running, providing("bar", "Bar", olm.CSVPhaseNone, "")}, want: new(foo), writes: 1},
-		"OfOthers": {reason: "Copies and other namespaces do not count.", csvs: []*v1alpha1.ClusterServiceVersion{running, copied, elsewhere}, want: new(foo),
-			writes: 1},
-		"Static": {reason: "A static list is the administrator's.", static: true, before: new("Bar.v1.example.com"),
+		"OfOthers": {reason: "Copied CSVs and CSVs of other namespaces are not counted.",
+			csvs: []*v1alpha1.ClusterServiceVersion{running, copied, elsewhere}, want: new(foo), writes: 1},
+		"Static": {reason: "The annotation of a group with static APIs is left unchanged.", static: true, before: new("Bar.v1.example.com"),
 			csvs: []*v1alpha1.ClusterServiceVersion{running}, want: new("Bar.v1.example.com")},
 	}
 	for name, tc := range cases {
@@ -107,10 +107,10 @@ func TestMembershipChanged(t *testing.T) {
 		before, after *v1alpha1.ClusterServiceVersion
 		want          bool
 	}{
-		"Judged":     {"It begins to count.", fresh, pending, true},
-		"Refused":    {"It does not count, nor did it.", fresh, refused, false},
-		"Running":    {"It counted before.", pending, running, false},
-		"Conflicted": {"It counts no more.", running, refused, true},
+		"Judged":     {"The first phase of an operator makes it a member.", fresh, pending, true},
+		"Refused":    {"A conflict at first reconcile does not make the operator a member.", fresh, refused, false},
+		"Running":    {"A member that starts to run stays a member.", pending, running, false},
+		"Conflicted": {"A conflict ends the membership of a running operator.", running, refused, true},
 	}
 	for name, tc := range cases {
 		if got := membershipChanged.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {

@@ -32,9 +32,9 @@ func TestIdentityOf(t *testing.T) {
 		otherwise apply.Identity
 		want      string
 	}{
-		"Default": {"Nothing else is named.", nil, fallback, "service account platform/composer"},
-		"Named":   {"The spec overrides the flag.", []builder.Change{as("installer")}, fallback, "service account foo/installer"},
-		"Namespace": {"It is in the namespace that the operator is installed in.", []builder.Change{as("installer"), builder.InNamespaceBar}, fallback,
+		"Default": {"The default account is used if the spec has none.", nil, fallback, "service account platform/composer"},
+		"Named":   {"The account of the spec overrides the flag.", []builder.Change{as("installer")}, fallback, "service account foo/installer"},
+		"Namespace": {"The account of the spec is in the namespace of the installation.", []builder.Change{as("installer"), builder.InNamespaceBar}, fallback,
 			"service account bar/installer"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,19 +59,19 @@ func TestRefuses(t *testing.T) {
 		want    string
 		message []string
 	}{
-		"Composer": {"It applies what it may.", composes, "v1 ConfigMap foo/x", "", nil},
-		"Role": {"It may hold more than the author.", composes, "rbac.authorization.k8s.io/v1 Role foo/x", "ServiceAccountRequired",
+		"Composer": {"The composer applies a ConfigMap.", composes, "v1 ConfigMap foo/x", "", nil},
+		"Role": {"The composer refuses a Role, since it may have more rights than the author.", composes, "rbac.authorization.k8s.io/v1 Role foo/x", "ServiceAccountRequired",
 			[]string{"Role foo/x", "spec.serviceAccountName", "--default-resources-account"}},
-		"Binding": {"In whatever version.", composes, "rbac.authorization.k8s.io/v1beta1 ClusterRoleBinding x", "ServiceAccountRequired", nil},
-		"Reserved": {"Authors may not install there either.", composes, "v1 ConfigMap kube-system/x", "NamespaceReserved",
+		"Binding": {"The composer refuses RBAC objects of any version.", composes, "rbac.authorization.k8s.io/v1beta1 ClusterRoleBinding x", "ServiceAccountRequired", nil},
+		"Reserved": {"The composer refuses an object in a reserved namespace.", composes, "v1 ConfigMap kube-system/x", "NamespaceReserved",
 			[]string{"ConfigMap kube-system/x", "--reserved-namespaces"}},
-		"ReservedNamespace": {"Nor change the namespace.", composes, "v1 Namespace kube-system", "NamespaceReserved", []string{"Namespace kube-system"}},
-		"SameName":          {"Other kinds may have its name.", composes, "v1 PersistentVolume kube-system", "", nil},
-		"Default":           {"A cluster admin has chosen it.", byDefault, "rbac.authorization.k8s.io/v1 Role foo/x", "", nil},
-		"DefaultReserved":   {"Though for every author.", byDefault, "v1 ConfigMap kube-system/x", "NamespaceReserved", nil},
-		"Account":           {"The API server lets an account grant what it has.", account, "rbac.authorization.k8s.io/v1 Role foo/x", "", nil},
-		"AccountReserved":   {"The author may act as the account, and its rights decide.", account, "v1 ConfigMap kube-system/x", "", nil},
-		"Missing": {"The manager does not stand in for it.", missing, "v1 ConfigMap foo/x", "ServiceAccountMissing",
+		"ReservedNamespace": {"The composer refuses a reserved namespace.", composes, "v1 Namespace kube-system", "NamespaceReserved", []string{"Namespace kube-system"}},
+		"SameName":          {"The composer accepts an object of another kind with the name of a reserved namespace.", composes, "v1 PersistentVolume kube-system", "", nil},
+		"Default":           {"The default account applies a Role, since a cluster admin has chosen it.", byDefault, "rbac.authorization.k8s.io/v1 Role foo/x", "", nil},
+		"DefaultReserved":   {"The default account refuses an object in a reserved namespace.", byDefault, "v1 ConfigMap kube-system/x", "NamespaceReserved", nil},
+		"Account":           {"An account of the spec applies a Role, since the API server limits the rights it can grant.", account, "rbac.authorization.k8s.io/v1 Role foo/x", "", nil},
+		"AccountReserved":   {"An account of the spec applies an object in a reserved namespace if its rights allow it.", account, "v1 ConfigMap kube-system/x", "", nil},
+		"Missing": {"If the account does not exist, nothing is applied as the manager instead.", missing, "v1 ConfigMap foo/x", "ServiceAccountMissing",
 			[]string{"ConfigMap foo/x", "service account foo/installer", "create it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,11 +105,11 @@ func TestMayTouch(t *testing.T) {
 		recorded types.UID
 		want     bool
 	}{
-		"Manager": {"It is controlled by the PlatformOperator.", actor{}, "", true},
-		"Account": {"Its rights decide.", actor{Identity: account}, "", true},
-		"Known":   {"It is what was written.", actor{Identity: account, missing: true}, "uid", true},
-		"Another": {"The account did not write it.", actor{Identity: account, missing: true}, "uid-before", false},
-		"Unknown": {"No UID is recorded, so the account may not have written it.", actor{Identity: account, missing: true}, "", false},
+		"Manager": {"The manager may delete an object that the PlatformOperator controls.", actor{}, "", true},
+		"Account": {"An existing account is limited only by its rights.", actor{Identity: account}, "", true},
+		"Known":   {"Without the account an object may be deleted if its UID is the recorded one.", actor{Identity: account, missing: true}, "uid", true},
+		"Another": {"Without the account an object may not be deleted if its UID differs from the recorded one.", actor{Identity: account, missing: true}, "uid-before", false},
+		"Unknown": {"Without the account an object may not be deleted if no UID is recorded.", actor{Identity: account, missing: true}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.as.mayTouch(tc.recorded, &metav1.ObjectMeta{UID: "uid"}); got != tc.want {

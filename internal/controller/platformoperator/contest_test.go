@@ -47,6 +47,6 @@ func TestContests(t *testing.T) {
 		t.Errorf("After a while without a contest: %t %v; want it written at once", may, err)
 	}
 	if n := len(c.of); n != 1 {
-		t.Errorf("%d contests are remembered; want those that are over forgotten", n)
+		t.Errorf("%d contests are remembered; want none that has ended", n)
 	}
 }

@@ -38,21 +38,21 @@ func TestIsUsers(t *testing.T) {
 		object *metav1.PartialObjectMetadata
 		want   bool
 	}{
-		"ConfigMap":  {"A user put it there.", partial("v1", "ConfigMap", "foo", "notes"), true},
-		"Deployment": {"So did he a workload.", partial("apps/v1", "Deployment", "foo", "web", labelled("app", "web")), true},
-		"Owned": {"It goes with its owner, which is looked at itself.",
+		"ConfigMap":  {"A ConfigMap without an owner is a user's.", partial("v1", "ConfigMap", "foo", "notes"), true},
+		"Deployment": {"A Deployment without an owner is a user's.", partial("apps/v1", "Deployment", "foo", "web", labelled("app", "web")), true},
+		"Owned": {"An object with an owner is not counted, since its owner is.",
 			partial("v1", "Pod", "foo", "web-1", func(m *metav1.ObjectMeta) { m.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment"}} }), false},
-		"OLM's":    {"An OLM marks what it makes.", partial("v1", "Secret", "foo", "cert", labelled("olm.managed", "true")), false},
-		"CSV's":    {"So it does what a ClusterServiceVersion owns.", partial("apps/v1", "Deployment", "foo", "op", labelled("olm.owner", "foo.v1")), false},
-		"Bundle's": {"It came with the bundle.", partial("v1", "ConfigMap", "foo", "dashboard", annotated("operatorstatus.io/bundled-by", "foo.v1")), false},
-		"Token": {"The cluster makes it for a service account.",
+		"OLM's":    {"An object with OLM's label is not a user's.", partial("v1", "Secret", "foo", "cert", labelled("olm.managed", "true")), false},
+		"CSV's":    {"An object that a ClusterServiceVersion owns is not a user's.", partial("apps/v1", "Deployment", "foo", "op", labelled("olm.owner", "foo.v1")), false},
+		"Bundle's": {"An object of the bundle is not a user's.", partial("v1", "ConfigMap", "foo", "dashboard", annotated("operatorstatus.io/bundled-by", "foo.v1")), false},
+		"Token": {"A token Secret of a service account is not a user's.",
 			partial("v1", "Secret", "foo", "default-token", annotated("kubernetes.io/service-account.name", "default")), false},
-		"Pull secret": {"OpenShift makes it for a service account.",
+		"Pull secret": {"A pull secret that OpenShift creates for a service account is not a user's.",
 			partial("v1", "Secret", "foo", "default-dockercfg", annotated("openshift.io/internal-registry-auth-token.service-account", "default")), false},
-		"Leader": {"The operator itself elects a leader by it.",
+		"Leader": {"A leader election lock is not a user's.",
 			partial("v1", "ConfigMap", "foo", "lock", annotated("control-plane.alpha.kubernetes.io/leader", "{}")), false},
-		"Root CA":  {"The cluster puts it into each namespace.", partial("v1", "ConfigMap", "foo", "kube-root-ca.crt"), false},
-		"Its name": {"A Secret of that name is somebody's.", partial("v1", "Secret", "foo", "kube-root-ca.crt"), true},
+		"Root CA":  {"The root CA that Kubernetes creates in each namespace is not a user's.", partial("v1", "ConfigMap", "foo", "kube-root-ca.crt"), false},
+		"Its name": {"A Secret with the name of the root CA's ConfigMap is a user's.", partial("v1", "Secret", "foo", "kube-root-ca.crt"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := isUsers(tc.object); got != tc.want {
@@ -99,7 +99,7 @@ func TestDataMessage(t *testing.T) {
 		want   string
 	}{
 		"Kinds": {
-			"Each kind is named once, and one that belongs to no namespace by its name.",
+			"Each kind is listed once, and cluster-scoped objects are listed by name.",
 			data{found: []found{
 				{PartialObjectMetadata: partial("foo.example.com/v1", "Foo", "b", "two")}, {PartialObjectMetadata: partial("foo.example.com/v1", "Foo", "a", "one")},
 				{PartialObjectMetadata: partial("foo.example.com/v1", "World", "", "all")},
@@ -107,21 +107,21 @@ func TestDataMessage(t *testing.T) {
 			"Foo.foo.example.com a/one, b/two; World.foo.example.com all",
 		},
 		"Many": {
-			"There may be more than was looked for.", data{found: many},
+			"If the limit of objects was reached, the message does not contain their number.", data{found: many},
 			"ConfigMap foo/c00, foo/c01, foo/c02, foo/c03, foo/c04, and more",
 		},
 		"More": {
-			"Those that are not named are counted.", data{found: many[:7]},
+			"Objects beyond the first five are counted.", data{found: many[:7]},
 			"ConfigMap foo/c00, foo/c01, foo/c02, foo/c03, foo/c04, and 2 more",
 		},
 		"Secrets": {
-			"Who may read this may not be allowed to list Secrets.", data{found: []found{
+			"Secrets are not listed by name, since a reader of the message may not list them.", data{found: []found{
 				{PartialObjectMetadata: partial("v1", "ConfigMap", "foo", "c")}, {PartialObjectMetadata: partial("v1", "Secret", "foo", "s")},
 			}},
 			"ConfigMap foo/c; Secrets of namespace foo",
 		},
 		"Unread": {
-			"What cannot be read may be there.", data{unread: "Foo.foo.example.com cannot be listed: forbidden"},
+			"A kind that cannot be listed is reported, since objects of it may exist.", data{unread: "Foo.foo.example.com cannot be listed: forbidden"},
 			"Foo.foo.example.com cannot be listed: forbidden",
 		},
 	} {
@@ -130,11 +130,11 @@ func TestDataMessage(t *testing.T) {
 				t.Errorf("%s -want +got\n%s", tc.reason, diff)
 			}
 			if tc.data.none() {
-				t.Error("nothing is in the way")
+				t.Error("none returns true with data")
 			}
 		})
 	}
 	if !(data{}).none() {
-		t.Error("nothing is something")
+		t.Error("none returns false without data")
 	}
 }

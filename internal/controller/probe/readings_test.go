@@ -32,12 +32,12 @@ func TestExceedsBudget(t *testing.T) {
 		own, beside, others, want int
 		message                   string // empty if allowed
 	}{
-		"First":          {"What fits is read.", 0, 0, 0, 10, ""},
-		"Own":            {"What it has already it need not have twice.", 10, 0, 0, 10, ""},
-		"TooMany":        {"One that wants more than a namespace has is not read.", 0, 0, 0, 11, "11 watches, but only 10 of the 10 for the Probes of a namespace"},
-		"Beside":         {"Those of a namespace share.", 0, 6, 0, 5, "5 watches, but only 4 of the 10 for the Probes of a namespace"},
-		"OtherNamespace": {"Others' do not matter there.", 0, 0, 10, 10, ""},
-		"All":            {"But all have to fit.", 0, 0, 18, 3, "3 watches, but only 2 of the 20 for all Probes"},
+		"First":          {"A Probe within the limit of the namespace is read.", 0, 0, 0, 10, ""},
+		"Own":            {"Watches that the Probe already has are not counted twice.", 10, 0, 0, 10, ""},
+		"TooMany":        {"A Probe with more watches than the limit of the namespace is not read.", 0, 0, 0, 11, "11 watches, but only 10 of the 10 for the Probes of a namespace"},
+		"Beside":         {"The Probes of a namespace share the limit.", 0, 6, 0, 5, "5 watches, but only 4 of the 10 for the Probes of a namespace"},
+		"OtherNamespace": {"Probes of other namespaces do not count toward the limit of a namespace.", 0, 0, 10, 10, ""},
+		"All":            {"All Probes share the overall limit.", 0, 0, 18, 3, "3 watches, but only 2 of the 20 for all Probes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			probe := types.NamespacedName{Namespace: "default", Name: "foo"}
@@ -82,16 +82,16 @@ func TestTooManyConditions(t *testing.T) {
 		expressions   []string
 		refused       int
 	}{
-		{"One Probe has room.", "a", []string{names(0, 200)}, 0},
-		{"Another that names as many others has none.", "b", []string{names(200, 200)}, 1},
-		{"But one that names the same has.", "c", []string{names(0, 200)}, 0},
-		{"What of it fits is read.", "b", []string{names(200, 200), names(200, 50)}, 1},
-		{"It is tried again.", "b", []string{names(200, 200), names(200, 50)}, 1},
-		{"What a Probe has no more leaves room.", "c", nil, 0},
-		{"Also for itself.", "a", []string{names(400, 200)}, 0},
-		{"The rest of the other does not fit yet.", "b", []string{names(200, 200), names(200, 50)}, 1},
-		{"And then it does.", "a", nil, 0},
-		{"All is read.", "b", []string{names(200, 200), names(200, 50)}, 0},
+		{"The conditions of the first Probe are within the limit.", "a", []string{names(0, 200)}, 0},
+		{"Conditions of another Probe beyond the limit are refused.", "b", []string{names(200, 200)}, 1},
+		{"Conditions that are already watched do not count again.", "c", []string{names(0, 200)}, 0},
+		{"An expression within the limit is read although another is refused.", "b", []string{names(200, 200), names(200, 50)}, 1},
+		{"A refused expression is tried again.", "b", []string{names(200, 200), names(200, 50)}, 1},
+		{"A Probe releases its conditions when it is deleted.", "c", nil, 0},
+		{"A Probe can replace its own conditions.", "a", []string{names(400, 200)}, 0},
+		{"An expression stays refused while the limit is reached.", "b", []string{names(200, 200), names(200, 50)}, 1},
+		{"The last Probe with certain conditions releases them.", "a", nil, 0},
+		{"All expressions are read after the other Probes were deleted.", "b", []string{names(200, 200), names(200, 50)}, 0},
 	} {
 		wanted := map[reading]probestatus.Expressions{}
 		for _, text := range step.expressions {

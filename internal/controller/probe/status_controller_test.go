@@ -25,11 +25,11 @@ func TestRetryAfter(t *testing.T) {
 		status v1alpha1.ProbeStatus
 		want   time.Duration
 	}{
-		"Synced":        {"What is well needs no second look.", status(v1alpha1.ReasonSynced, time.Hour), 0},
-		"JustForbidden": {"A right may be on its way.", status(v1alpha1.ReasonForbidden, 0), time.Second},
-		"ForAWhile":     {"The longer it lasts, the less often.", status(v1alpha1.ReasonForbidden, 8*time.Second), 8 * time.Second},
-		"ForLong":       {"But never less than twice a minute.", status(v1alpha1.ReasonForbidden, time.Hour), 30 * time.Second},
-		"ClockBack":     {"A clock that went back makes no hot loop.", status(v1alpha1.ReasonForbidden, -time.Hour), time.Second},
+		"Synced":        {"A Probe that is Synced is not retried.", status(v1alpha1.ReasonSynced, time.Hour), 0},
+		"JustForbidden": {"A missing permission is retried soon at first.", status(v1alpha1.ReasonForbidden, 0), time.Second},
+		"ForAWhile":     {"A missing permission is retried less often the longer it lasts.", status(v1alpha1.ReasonForbidden, 8*time.Second), 8 * time.Second},
+		"ForLong":       {"A missing permission is retried at least twice a minute.", status(v1alpha1.ReasonForbidden, time.Hour), 30 * time.Second},
+		"ClockBack":     {"A transition time in the future does not cause a hot loop.", status(v1alpha1.ReasonForbidden, -time.Hour), time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -46,14 +46,14 @@ func TestMissingNamespaces(t *testing.T) {
 		names  []string
 		want   *condition.Problem
 	}{
-		"None": {reason: "All that is named exists."},
+		"None": {reason: "No problem is reported if all namespaces exist."},
 		"One": {
-			reason: "It is named, and what ends that.", names: []string{"a"},
+			reason: "The message contains the namespace and states when it is read.", names: []string{"a"},
 			want: &condition.Problem{Reason: v1alpha1.ReasonNamespaceNotFound,
 				Message: "Namespace a does not exist: custom resources are read there once it is created"},
 		},
 		"Many": {
-			reason: "The first are named and the rest counted.", names: []string{"a", "b", "c", "d", "e", "f", "g"},
+			reason: "The message contains the first namespaces and the number of the others.", names: []string{"a", "b", "c", "d", "e", "f", "g"},
 			want: &condition.Problem{Reason: v1alpha1.ReasonNamespaceNotFound,
 				Message: "Namespaces a, b, c, d, e, and 2 more do not exist: custom resources are read there once they are created"},
 		},
@@ -81,14 +81,14 @@ func TestBlind(t *testing.T) {
 		events int
 		again  time.Duration
 	}{
-		{"It has just begun.", 0, got("False", "Forbidden", start), 0, time.Second},
-		{"It may pass.", 9 * time.Minute, got("False", "Forbidden", start), 0, 30 * time.Second},
-		{"It lasts.", 10 * time.Minute, got("False", "Forbidden", start), 1, 30 * time.Second},
-		{"Once is enough.", 11 * time.Minute, got("False", "Forbidden", start), 0, 30 * time.Second},
-		{"All is well.", 12 * time.Minute, got("True", "Synced", start), 0, 0},
-		{"Another trouble is not about rights.", 30 * time.Minute, got("False", "InvalidExpression", start), 0, 0},
-		{"It is as bad as before.", 30 * time.Minute, got("False", "NoIdentity", metav1.Unix(1000+60*19, 0)), 1, 0},
-		{"And has just begun again.", 31 * time.Minute, got("False", "NoIdentity", metav1.Unix(1000+60*30, 0)), 0, 9 * time.Minute},
+		{"No Event is sent when a permission was just found missing.", 0, got("False", "Forbidden", start), 0, time.Second},
+		{"No Event is sent before the permission has been missing for ten minutes.", 9 * time.Minute, got("False", "Forbidden", start), 0, 30 * time.Second},
+		{"An Event is sent after the permission has been missing for ten minutes.", 10 * time.Minute, got("False", "Forbidden", start), 1, 30 * time.Second},
+		{"The Event is sent once.", 11 * time.Minute, got("False", "Forbidden", start), 0, 30 * time.Second},
+		{"No Event is sent for a Probe that is Synced.", 12 * time.Minute, got("True", "Synced", start), 0, 0},
+		{"No Event is sent for a problem other than a missing permission.", 30 * time.Minute, got("False", "InvalidExpression", start), 0, 0},
+		{"An Event is sent after the account has been missing for ten minutes.", 30 * time.Minute, got("False", "NoIdentity", metav1.Unix(1000+60*19, 0)), 1, 0},
+		{"No Event is sent if the account was just found missing again.", 31 * time.Minute, got("False", "NoIdentity", metav1.Unix(1000+60*30, 0)), 0, 9 * time.Minute},
 	} {
 		now := start.Add(step.after)
 		r.reportReadFailure(&v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Name: "foo.v1"}}, step.status, now)

@@ -85,8 +85,8 @@ func offer(bundles ...string) catalog.Catalog {
 	return catalog.Catalog{Key: community, Healthy: true, Content: content}
 }
 
-// around returns a namespace with a catalog and objects.
-func around(offered catalog.Catalog, objects ...client.Object) *namespace {
+// namespaceWith returns a namespace with a catalog and objects.
+func namespaceWith(offered catalog.Catalog, objects ...client.Object) *namespace {
 	out := &namespace{
 		csvs: map[string]*v1alpha1.ClusterServiceVersion{}, plans: map[string]*olm.InstallPlan{}, catalogs: []catalog.Catalog{offered},
 	}
@@ -105,8 +105,8 @@ func around(offered catalog.Catalog, objects ...client.Object) *namespace {
 	return out
 }
 
-// installs returns a solution: "foo.v2>foo.v1" is foo.v2, which replaces foo.v1.
-func installs(words ...string) resolve.Solution {
+// solutionOf returns a solution: "foo.v2>foo.v1" is foo.v2, which replaces foo.v1.
+func solutionOf(words ...string) resolve.Solution {
 	var out resolve.Solution
 	for _, word := range words {
 		name, replaces, _ := strings.Cut(word, ">")
@@ -156,20 +156,20 @@ func TestPlanFor(t *testing.T) {
 		solution resolve.Solution
 		want     olm.InstallPlanSpec
 	}{
-		"FirstInstall": {"No user has to approve it.", with(olm.ApprovalAutomatic), installs("foo.v1.0.0", "etcd.v1.0.0"),
+		"FirstInstall": {"A plan that only installs is approved if the approval is Automatic.", with(olm.ApprovalAutomatic), solutionOf("foo.v1.0.0", "etcd.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Automatic", Approved: true, ClusterServiceVersionNames: []string{"foo.v1.0.0", "etcd.v1.0.0"}}},
-		"ByDefault": {"Automatic is the default.", with(""), installs("foo.v1.0.0"),
+		"ByDefault": {"Automatic is the default approval.", with(""), solutionOf("foo.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Automatic", Approved: true, ClusterServiceVersionNames: []string{"foo.v1.0.0"}}},
-		"Manual": {"A person wants to be asked.", with(olm.ApprovalManual), installs("foo.v1.0.0"),
+		"Manual": {"A plan is not approved if the approval is Manual.", with(olm.ApprovalManual), solutionOf("foo.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Manual", ClusterServiceVersionNames: []string{"foo.v1.0.0"}}},
-		"Gated": {"He leaves that to the gate, which is what decides here anyway.", gated, installs("foo.v1.0.0"),
+		"Gated": {"An installation is approved if a Manual Subscription leaves the approval to the gate.", gated, solutionOf("foo.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Automatic", Approved: true, ClusterServiceVersionNames: []string{"foo.v1.0.0"}}},
-		"Update": {"The running operator is asked first.", with(olm.ApprovalAutomatic), installs("foo.v2.0.0>foo.v1.0.0"),
+		"Update": {"A plan with an update is not approved, since the gate decides about it.", with(olm.ApprovalAutomatic), solutionOf("foo.v2.0.0>foo.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Automatic", ClusterServiceVersionNames: []string{"foo.v2.0.0"}}},
-		"UpdateOfADependency": {"So is that of a dependency.", with(olm.ApprovalAutomatic), installs("foo.v1.0.0", "etcd.v2.0.0>etcd.v1.0.0"),
+		"UpdateOfADependency": {"A plan with an update of a dependency is not approved.", with(olm.ApprovalAutomatic), solutionOf("foo.v1.0.0", "etcd.v2.0.0>etcd.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Automatic", ClusterServiceVersionNames: []string{"foo.v1.0.0", "etcd.v2.0.0"}}},
-		"UpdateWithANewDependency": {"Something new beside an update changes nothing of that.", with(olm.ApprovalAutomatic),
-			installs("foo.v2.0.0>foo.v1.0.0", "etcd.v1.0.0"),
+		"UpdateWithANewDependency": {"A plan with an update and a new dependency is not approved.", with(olm.ApprovalAutomatic),
+			solutionOf("foo.v2.0.0>foo.v1.0.0", "etcd.v1.0.0"),
 			olm.InstallPlanSpec{Approval: "Automatic", ClusterServiceVersionNames: []string{"foo.v2.0.0", "etcd.v1.0.0"}}},
 	}
 	for name, tc := range cases {
@@ -184,7 +184,7 @@ func TestPlanFor(t *testing.T) {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 			if !ownedBy(got, tc.sub) {
-				t.Error("it does not belong to its Subscription")
+				t.Error("the plan is not owned by its Subscription")
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestPlanForName(t *testing.T) {
 	noted.Annotations, noted.Status.InstalledCSV = map[string]string{"a": "b"}, "foo.v1.0.0"
 	explicit := base()
 	explicit.Spec.InstallPlanApproval = olm.ApprovalAutomatic
-	solution := installs("foo.v2.0.0>foo.v1.0.0", "etcd.v1.0.0")
+	solution := solutionOf("foo.v2.0.0>foo.v1.0.0", "etcd.v1.0.0")
 	name := planFor([]*v1alpha1.Subscription{base()}, solution).Name
 	if !strings.HasPrefix(name, "install-") || len(name) != len("install-")+10 {
 		t.Errorf("the name is %s", name)
@@ -215,13 +215,13 @@ func TestPlanForName(t *testing.T) {
 	for what, got := range map[string]string{
 		"another approval":     planFor([]*v1alpha1.Subscription{manual}, solution).Name,
 		"a new Subscription":   planFor([]*v1alpha1.Subscription{again}, solution).Name,
-		"another predecessor":  planFor([]*v1alpha1.Subscription{base()}, installs("foo.v2.0.0>foo.v1.1.0", "etcd.v1.0.0")).Name,
-		"a first install":      planFor([]*v1alpha1.Subscription{base()}, installs("foo.v2.0.0", "etcd.v1.0.0")).Name,
-		"without a dependency": planFor([]*v1alpha1.Subscription{base()}, installs("foo.v2.0.0>foo.v1.0.0")).Name,
-		"another version":      planFor([]*v1alpha1.Subscription{base()}, installs("foo.v3.0.0>foo.v1.0.0", "etcd.v1.0.0")).Name,
+		"another predecessor":  planFor([]*v1alpha1.Subscription{base()}, solutionOf("foo.v2.0.0>foo.v1.1.0", "etcd.v1.0.0")).Name,
+		"a first install":      planFor([]*v1alpha1.Subscription{base()}, solutionOf("foo.v2.0.0", "etcd.v1.0.0")).Name,
+		"without a dependency": planFor([]*v1alpha1.Subscription{base()}, solutionOf("foo.v2.0.0>foo.v1.0.0")).Name,
+		"another version":      planFor([]*v1alpha1.Subscription{base()}, solutionOf("foo.v3.0.0>foo.v1.0.0", "etcd.v1.0.0")).Name,
 	} {
 		if other, ok := seen[got]; ok {
-			t.Errorf("%s and %s have one name, %s", what, other, got)
+			t.Errorf("%s and %s have the same name, %s", what, other, got)
 		}
 		seen[got] = what
 	}
@@ -244,23 +244,23 @@ func TestHead(t *testing.T) {
 		there  []client.Object
 		want   string
 	}{
-		"None":         {"A first install.", current(""), nil, ""},
-		"ByProperties": {"Its package is stamped on it.", current(""), []client.Object{stamped("foo", csv("odd.v9.0.0", ""))}, "odd.v9.0.0"},
-		"ByStatus":     {"Without a stamp it is the CSV in the status.", current("odd.v9.0.0"), []client.Object{csv("odd.v9.0.0", "")}, "odd.v9.0.0"},
-		"ByCatalog":    {"What was there before the Subscription is adopted.", current(""), []client.Object{csv("foo.v1.0.0", "")}, "foo.v1.0.0"},
-		"OtherPackage": {"Another package's entry is not.", current(""), []client.Object{csv("bar.v1.0.0", "")}, ""},
-		"StampedOther": {"Nor one that is stamped for another package, whatever the catalog or the status contains.", current("foo.v1.0.0"),
+		"None":         {"A first install has no CSV yet.", current(""), nil, ""},
+		"ByProperties": {"The CSV is found by the package in its annotation.", current(""), []client.Object{stamped("foo", csv("odd.v9.0.0", ""))}, "odd.v9.0.0"},
+		"ByStatus":     {"A CSV without the annotation is found by the name in the status.", current("odd.v9.0.0"), []client.Object{csv("odd.v9.0.0", "")}, "odd.v9.0.0"},
+		"ByCatalog":    {"A CSV that existed before the Subscription is found by its entry in the catalog.", current(""), []client.Object{csv("foo.v1.0.0", "")}, "foo.v1.0.0"},
+		"OtherPackage": {"A CSV that is an entry of another package is not used.", current(""), []client.Object{csv("bar.v1.0.0", "")}, ""},
+		"StampedOther": {"A CSV with the annotation of another package is not used, even if catalog and status name it.", current("foo.v1.0.0"),
 			[]client.Object{stamped("bar", csv("foo.v1.0.0", ""))}, ""},
-		"Unknown": {"Nor one whose package is not known.", current(""), []client.Object{csv("odd.v9.0.0", "")}, ""},
-		"AmongOthers": {"Others do not hide it.", current(""),
+		"Unknown": {"A CSV of an unknown package is not used.", current(""), []client.Object{csv("odd.v9.0.0", "")}, ""},
+		"AmongOthers": {"The CSV is found among those of other packages.", current(""),
 			[]client.Object{stamped("bar", csv("aaa.v1.0.0", "")), csv("bbb.v1.0.0", ""), csv("foo.v2.0.0", ""), stamped("zzz", csv("zzz.v1.0.0", ""))}, "foo.v2.0.0"},
-		"Newest": {"Through an update it is the newer one.", current("foo.v1.0.0"),
+		"Newest": {"During an update the new CSV is used.", current("foo.v1.0.0"),
 			[]client.Object{stamped("foo", csv("foo.v1.0.0", "Replacing")), replacing(stamped("foo", csv("foo.v2.0.0", "Pending")), "foo.v1.0.0")}, "foo.v2.0.0"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if head := around(offered, tc.there...).head(tc.sub); head != nil {
+			if head := namespaceWith(offered, tc.there...).head(tc.sub); head != nil {
 				got = head.Name
 			}
 			if got != tc.want {
@@ -270,13 +270,13 @@ func TestHead(t *testing.T) {
 	}
 	t.Run("WithoutACatalog", func(t *testing.T) {
 		unread := catalog.Catalog{Key: community}
-		if head := around(unread, csv("foo.v1.0.0", "")).head(current("")); head != nil {
-			t.Errorf("%s is adopted, though its package is not known", head.Name)
+		if head := namespaceWith(unread, csv("foo.v1.0.0", "")).head(current("")); head != nil {
+			t.Errorf("%s is adopted although its package is unknown", head.Name)
 		}
 		elsewhere := offer("foo.v1.0.0")
 		elsewhere.Key.Name = "another"
-		if head := around(elsewhere, csv("foo.v1.0.0", "")).head(current("")); head != nil {
-			t.Errorf("%s is adopted by the word of a catalog that the Subscription does not name", head.Name)
+		if head := namespaceWith(elsewhere, csv("foo.v1.0.0", "")).head(current("")); head != nil {
+			t.Errorf("%s is adopted according to a catalog that the Subscription does not name", head.Name)
 		}
 	})
 }
@@ -284,7 +284,7 @@ func TestHead(t *testing.T) {
 func TestResolve(t *testing.T) {
 	a, b, other := subscribe("a", "foo", 1), subscribe("b", "foo", 2), subscribe("other", "bar", 3)
 	offered := offer("foo.v1.0.0", "foo.v2.0.0", "bar.v1.0.0 needs foo >=1.0.0")
-	n := around(offered, a, b, other)
+	n := namespaceWith(offered, a, b, other)
 	for _, tc := range []struct {
 		sub  *v1alpha1.Subscription
 		want string
@@ -301,12 +301,12 @@ func TestResolve(t *testing.T) {
 	solution, _ := n.resolve(a, nil)
 	n.plan(solution)
 	if got := chosen(n.resolve(other, nil)); got != "bar.v1.0.0" {
-		t.Errorf("other: %s; want it to make do with what an older Subscription plans", got)
+		t.Errorf("other: %s; want it to use the plan of an older Subscription", got)
 	}
 	adopted := csv("foo.v1.0.0", "Succeeded")
-	n = around(offered, a, adopted)
+	n = namespaceWith(offered, a, adopted)
 	if got := chosen(n.resolve(a, adopted)); got != "foo.v2.0.0>foo.v1.0.0" {
-		t.Errorf("a: %s; want an update of what is adopted", got)
+		t.Errorf("a: %s; want an update of the adopted CSV", got)
 	}
 }
 
@@ -314,21 +314,21 @@ func TestResolve(t *testing.T) {
 func TestPlannedReplaces(t *testing.T) {
 	old := stamped("foo", csv("foo.v1.0.0", "Succeeded"))
 	foo, bar := subscribe("foo", "foo", 1), subscribe("bar", "bar", 2)
-	n := around(offer("foo.v1.0.0", "foo.v2.0.0", "bar.v1.0.0 needs foo <2.0.0"), foo, bar, old)
+	n := namespaceWith(offer("foo.v1.0.0", "foo.v2.0.0", "bar.v1.0.0 needs foo <2.0.0"), foo, bar, old)
 	solution, problem := n.resolve(foo, old)
 	if got := chosen(solution, problem); got != "foo.v2.0.0>foo.v1.0.0" {
 		t.Fatalf("foo: %s", got)
 	}
 	n.plan(solution)
 	if got := chosen(n.resolve(bar, nil)); got == "bar.v1.0.0" {
-		t.Errorf("bar: %s, which needs foo.v1.0.0, though foo.v2.0.0 is about to replace it", got)
+		t.Errorf("bar: %s, which needs foo.v1.0.0, although foo.v2.0.0 is about to replace it", got)
 	}
 }
 
-// TestPlanOfWhatIsThere verifies that an existing CSV is not planned as well.
-func TestPlanOfWhatIsThere(t *testing.T) {
-	n := around(offer(), csv("foo.v1.0.0", "Installing"))
-	n.plan(installs("foo.v1.0.0", "etcd.v1.0.0"))
+// TestPlanOfExisting verifies that an existing CSV is not planned as well.
+func TestPlanOfExisting(t *testing.T) {
+	n := namespaceWith(offer(), csv("foo.v1.0.0", "Installing"))
+	n.plan(solutionOf("foo.v1.0.0", "etcd.v1.0.0"))
 	if len(n.planned) != 1 || n.planned[0].Name != "etcd.v1.0.0" || !n.planned[0].Planned {
 		t.Errorf("planned %+v; want etcd alone", n.planned)
 	}
@@ -345,7 +345,7 @@ func TestPlanOfDependency(t *testing.T) {
 	plan.Spec.ClusterServiceVersionNames = []string{"bar.v1.0.0", head.Name}
 	plan.Status.Phase = olm.InstallPlanPhaseComplete
 	r := &Reconciler{Now: time.Now}
-	got := subscriptionstatus.Compute(r.inputs(around(offer(), sub, head, plan), sub, &result{head: head}, nil))
+	got := subscriptionstatus.Compute(r.inputs(namespaceWith(offer(), sub, head, plan), sub, &result{head: head}, nil))
 	if got.InstallPlanRef == nil || got.InstallPlanRef.Name != plan.Name || got.Install == nil {
 		t.Errorf("the plan is %v", got.InstallPlanRef)
 	}
@@ -367,7 +367,7 @@ func TestMayMoveOn(t *testing.T) {
 		}
 		n.failForward = true
 		if got := n.mayMoveOn(csv("foo.v1.0.0", phase)); got != want.failForward {
-			t.Errorf("%q, where failures may be overtaken: %t; want %t", phase, got, want.failForward)
+			t.Errorf("%q with failForward: %t; want %t", phase, got, want.failForward)
 		}
 	}
 	if n := (&namespace{}); !n.mayMoveOn(nil) {
@@ -384,7 +384,7 @@ func TestDeleted(t *testing.T) {
 		}
 		return out
 	}
-	n := around(offer(), planned("install-1", nil, "Complete", "foo.v1.0.0"))
+	n := namespaceWith(offer(), planned("install-1", nil, "Complete", "foo.v1.0.0"))
 	head := csv("foo.v1.0.0", "Succeeded")
 	cases := map[string]struct {
 		reason string
@@ -392,12 +392,12 @@ func TestDeleted(t *testing.T) {
 		head   *v1alpha1.ClusterServiceVersion
 		want   bool
 	}{
-		"FirstInstall": {"Nothing was there to be deleted.", sub("", ""), nil, false},
-		"NotYetThere":  {"Its plan has not installed it yet.", sub("", "install-1"), nil, false},
-		"There":        {"It is there.", sub("foo.v1.0.0", "install-1"), head, false},
-		"Deleted":      {"Somebody deleted it, and has his reasons.", sub("foo.v1.0.0", "install-1"), nil, true},
-		"Both":         {"Who deletes the plan, too, wants it again.", sub("foo.v1.0.0", "install-2"), nil, false},
-		"NoPlan":       {"Without an InstallPlan it does not count as deleted by a user.", sub("foo.v1.0.0", ""), nil, false},
+		"FirstInstall": {"A CSV is not deleted before the first installation.", sub("", ""), nil, false},
+		"NotYetThere":  {"A CSV is not deleted if its plan has not created it yet.", sub("", "install-1"), nil, false},
+		"There":        {"A CSV that exists is not deleted.", sub("foo.v1.0.0", "install-1"), head, false},
+		"Deleted":      {"A CSV that a user deleted is not installed again while its plan exists.", sub("foo.v1.0.0", "install-1"), nil, true},
+		"Both":         {"A CSV does not count as deleted if its plan was deleted, too.", sub("foo.v1.0.0", "install-2"), nil, false},
+		"NoPlan":       {"A CSV does not count as deleted if the Subscription has no plan.", sub("foo.v1.0.0", ""), nil, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -419,22 +419,22 @@ func TestBegun(t *testing.T) {
 		wants  []string
 		want   bool
 	}{
-		"Installing":    {"A plan that is under way installs it, with a dependency that is there by now.", planned("p", foo, "Installing", a, b), []string{a}, true},
-		"Complete":      {"So did one that is complete, though what it installed is not seen yet.", planned("p", foo, "Complete", a, b), []string{a}, true},
-		"Failed":        {"One that failed is mended and deleted by a person, and not made again beside.", planned("p", foo, "Failed", a), []string{a}, true},
-		"NotBegun":      {"One that is not approved can be replaced.", planned("p", foo, "RequiresApproval", a, b), []string{a}, false},
-		"Planning":      {"So can one that is not resolved.", planned("p", foo, "Planning", a, b), []string{a}, false},
-		"Others":        {"Another Subscription's plan is another's.", planned("p", other, "Installing", a, b), []string{a}, false},
-		"Nobodys":       {"So is one that a person made.", planned("p", nil, "Installing", a, b), []string{a}, false},
-		"Fewer":         {"One that lacks a dependency does not install it.", planned("p", foo, "Installing", a), []string{a, b}, false},
-		"AsADependency": {"One that installed it for another's sake was for another's sake.", planned("p", foo, "Installing", c, a), []string{a}, false},
-		"Needed": {"A dependency is installed by the dependent's plan, as the annotations of its CSV show.",
+		"Installing":    {"A plan that is being installed covers the solution.", planned("p", foo, "Installing", a, b), []string{a}, true},
+		"Complete":      {"A complete plan covers the solution, even if its CSVs are not in the cache yet.", planned("p", foo, "Complete", a, b), []string{a}, true},
+		"Failed":        {"A failed plan covers the solution, since a user has to repair or delete it.", planned("p", foo, "Failed", a), []string{a}, true},
+		"NotBegun":      {"A plan that waits for approval can be replaced.", planned("p", foo, "RequiresApproval", a, b), []string{a}, false},
+		"Planning":      {"A plan that is not resolved can be replaced.", planned("p", foo, "Planning", a, b), []string{a}, false},
+		"Others":        {"A plan of another Subscription does not cover the solution.", planned("p", other, "Installing", a, b), []string{a}, false},
+		"Nobodys":       {"A plan without an owner does not cover the solution.", planned("p", nil, "Installing", a, b), []string{a}, false},
+		"Fewer":         {"A plan without a dependency of the solution does not cover it.", planned("p", foo, "Installing", a), []string{a, b}, false},
+		"AsADependency": {"A plan of another Subscription that installed the CSV as a dependency does not cover the solution.", planned("p", foo, "Installing", c, a), []string{a}, false},
+		"Needed": {"The plan of the dependent covers a dependency, as the annotations of its CSV show.",
 			planned("needs", other, "Installing", c, a), []string{a}, true},
-		"WithoutNames": {"One that names nothing installs nothing.", planned("p", foo, "Installing"), []string{a}, false},
+		"WithoutNames": {"A plan without CSV names does not cover the solution.", planned("p", foo, "Installing"), []string{a}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := around(offer(), tc.plan, needed).approvedPlan(foo, installs(tc.wants...)); (got != nil) != tc.want {
+			if got := namespaceWith(offer(), tc.plan, needed).approvedPlan(foo, solutionOf(tc.wants...)); (got != nil) != tc.want {
 				t.Errorf("%s\ngot %v; want one: %t", tc.reason, got, tc.want)
 			}
 		})
@@ -458,14 +458,14 @@ func TestVouches(t *testing.T) {
 		"NotInIt":     {[]client.Object{csv("bar.v1.0.0", "")}, false},
 		"NothingLeft": {nil, false},
 	} {
-		if got := around(offer(), tc.there...).hasInstalledCSV(p); got != tc.want {
+		if got := namespaceWith(offer(), tc.there...).hasInstalledCSV(p); got != tc.want {
 			t.Errorf("%s: %t; want %t", name, got, tc.want)
 		}
 	}
 }
 
-// beside returns a Reconciler that appends the names of the objects it deletes to deletes.
-func beside(t *testing.T, deletes *[]string, objects ...client.Object) *Reconciler {
+// reconcilerWith returns a Reconciler that appends the names of the objects it deletes to deletes.
+func reconcilerWith(t *testing.T, deletes *[]string, objects ...client.Object) *Reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -477,7 +477,7 @@ func beside(t *testing.T, deletes *[]string, objects ...client.Object) *Reconcil
 			*deletes = append(*deletes, o.GetName())
 			in := (&client.DeleteOptions{}).ApplyOptions(options)
 			if in.Preconditions == nil || in.Preconditions.UID == nil || in.Preconditions.ResourceVersion == nil {
-				t.Errorf("%s is deleted as it may be by now, not as it was seen", o.GetName())
+				t.Errorf("%s is deleted without the UID and resourceVersion that were read", o.GetName())
 			}
 			return c.Delete(ctx, o)
 		},
@@ -512,8 +512,8 @@ func TestDiscard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var deletes []string
-			r := beside(t, &deletes, plans...)
-			n := around(offer(), append(plans, installed)...)
+			r := reconcilerWith(t, &deletes, plans...)
+			n := namespaceWith(offer(), append(plans, installed)...)
 			if err := r.discard(t.Context(), n, foo, tc.wanted); err != nil {
 				t.Fatal(err)
 			}
@@ -522,7 +522,7 @@ func TestDiscard(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if left := len(n.plans); left != len(plans)-len(tc.want) {
-				t.Errorf("%d plans are thought to be there: %v", left, slices.Sorted(maps.Keys(n.plans)))
+				t.Errorf("%d plans are left in memory: %v", left, slices.Sorted(maps.Keys(n.plans)))
 			}
 		})
 	}
@@ -530,12 +530,12 @@ func TestDiscard(t *testing.T) {
 
 func TestEnsure(t *testing.T) {
 	foo := subscribe("foo", "foo", 1)
-	solution := installs("foo.v1.0.0")
+	solution := solutionOf("foo.v1.0.0")
 	name := planFor([]*v1alpha1.Subscription{foo}, solution).Name
 	ensured := func(t *testing.T, n *namespace, there ...client.Object) (string, []string) {
 		t.Helper()
 		var deletes []string
-		r := beside(t, &deletes, there...)
+		r := reconcilerWith(t, &deletes, there...)
 		got, err := r.ensure(t.Context(), n, foo, &result{solution: solution, owners: []*v1alpha1.Subscription{foo}})
 		if err != nil {
 			t.Fatal(err)
@@ -551,50 +551,50 @@ func TestEnsure(t *testing.T) {
 		return got.Name, all
 	}
 	t.Run("Made", func(t *testing.T) {
-		n := around(offer())
+		n := namespaceWith(offer())
 		if got, all := ensured(t, n); got != name || !slices.Equal(all, []string{name}) || n.plans[name] == nil {
 			t.Errorf("%s of %v", got, all)
 		}
 	})
 	t.Run("IsThere", func(t *testing.T) {
 		there := planned(name, foo, "Complete", "foo.v1.0.0")
-		if got, all := ensured(t, around(offer(), there), there); got != name || len(all) != 1 {
+		if got, all := ensured(t, namespaceWith(offer(), there), there); got != name || len(all) != 1 {
 			t.Errorf("%s of %v", got, all)
 		}
 	})
 	t.Run("MadeBeforeWeWereCutOff", func(t *testing.T) {
-		if got, all := ensured(t, around(offer()), planned(name, foo, "", "foo.v1.0.0")); got != name || len(all) != 1 {
-			t.Errorf("%s of %v; want the one that the cache does not have yet", got, all)
+		if got, all := ensured(t, namespaceWith(offer()), planned(name, foo, "", "foo.v1.0.0")); got != name || len(all) != 1 {
+			t.Errorf("%s of %v; want the one that is not in the cache yet", got, all)
 		}
 	})
 	t.Run("Deleted", func(t *testing.T) {
 		foo.Status.InstallPlanRef = &corev1.ObjectReference{Name: name, UID: "uid-deleted"}
 		defer func() { foo.Status.InstallPlanRef = nil }()
-		n := around(offer())
+		n := namespaceWith(offer())
 		again, all := ensured(t, n)
 		if again == name || len(all) != 1 {
-			t.Errorf("%s of %v; want another name than that of the deleted one", again, all)
+			t.Errorf("%s of %v; want a name other than that of the deleted one", again, all)
 		}
 		if got, _ := ensured(t, n, n.plans[again]); got != again {
-			t.Errorf("%s; want %s, which is there", got, again)
+			t.Errorf("%s; want %s, which exists", got, again)
 		}
 		foo.Status.InstallPlanRef = &corev1.ObjectReference{Name: again, UID: n.plans[again].UID}
 		if got, _ := ensured(t, n, n.plans[again]); got != again {
-			t.Errorf("once the status names it: %s; want %s, which is there", got, again)
+			t.Errorf("with the reference in the status: %s; want %s, which exists", got, again)
 		}
 	})
 	t.Run("NotInTheCacheYet", func(t *testing.T) {
 		there := planned(name, foo, "", "foo.v1.0.0")
 		foo.Status.InstallPlanRef = &corev1.ObjectReference{Name: name, UID: there.UID}
 		defer func() { foo.Status.InstallPlanRef = nil }()
-		if got, all := ensured(t, around(offer()), there); got != name || len(all) != 1 {
-			t.Errorf("%s of %v; want the one that the API server has", got, all)
+		if got, all := ensured(t, namespaceWith(offer()), there); got != name || len(all) != 1 {
+			t.Errorf("%s of %v; want the one of the API server", got, all)
 		}
 	})
 	t.Run("Begun", func(t *testing.T) {
 		there := planned("install-earlier", foo, "Installing", "foo.v1.0.0", "etcd.v1.0.0")
-		if got, all := ensured(t, around(offer(), there), there); got != "install-earlier" || len(all) != 1 {
-			t.Errorf("%s of %v; want the one that is under way", got, all)
+		if got, all := ensured(t, namespaceWith(offer(), there), there); got != "install-earlier" || len(all) != 1 {
+			t.Errorf("%s of %v; want the one that is being installed", got, all)
 		}
 	})
 }
@@ -665,7 +665,7 @@ func TestSources(t *testing.T) {
 		"olm":     {"olm/community true", "olm/unread false"},
 	} {
 		var deletes []string
-		all, err := beside(t, &deletes, there...).sources(t.Context(), namespace,
+		all, err := reconcilerWith(t, &deletes, there...).sources(t.Context(), namespace,
 			[]catalog.Catalog{offer(), {Key: types.NamespacedName{Namespace: "olm", Name: "unread"}}})
 		if err != nil {
 			t.Fatal(err)
@@ -697,11 +697,12 @@ func TestStands(t *testing.T) {
 		problem  *resolve.Problem
 		want     bool
 	}{
-		"Unread":  {"Another catalog may have what is missing.", got, []catalog.Catalog{read, unread}, problem, true},
-		"AllRead": {"Now it is known.", got, []catalog.Catalog{read}, problem, false},
-		"New":     {"A catalog that is never read keeps no news back.", subscribe("foo", "foo", 1), []catalog.Catalog{read, unread}, problem, false},
-		"Another": {"Nor what is another problem.", got, []catalog.Catalog{read, unread}, &resolve.Problem{Reason: v1alpha1.ReasonPackageNotFound}, false},
-		"None":    {"Nor that there is none any more.", got, []catalog.Catalog{read, unread}, nil, false},
+		"Unread":  {"A problem is kept while a catalog is unread, since that may have the missing package.", got, []catalog.Catalog{read, unread}, problem, true},
+		"AllRead": {"A problem is replaced once all catalogs have been read.", got, []catalog.Catalog{read}, problem, false},
+		"New":     {"A first problem is reported although a catalog is unread.", subscribe("foo", "foo", 1), []catalog.Catalog{read, unread}, problem, false},
+		"Another": {"A problem with another reason is reported although a catalog is unread.",
+			got, []catalog.Catalog{read, unread}, &resolve.Problem{Reason: v1alpha1.ReasonPackageNotFound}, false},
+		"None": {"A solved problem is removed although a catalog is unread.", got, []catalog.Catalog{read, unread}, nil, false},
 	} {
 		if got := (&namespace{catalogs: tc.catalogs}).stands(tc.sub, tc.problem); got != tc.want {
 			t.Errorf("%s: %v. %s", name, got, tc.reason)
@@ -732,12 +733,12 @@ func TestResolveAll(t *testing.T) {
 	}
 	replacing := stamped("foo", csv("foo.v1.0.0", olm.CSVPhaseReplacing))
 	replacing.Status.LastTransitions = []v1alpha1.ClusterServiceVersionTransition{{Phase: olm.CSVPhaseSucceeded}}
-	half := func() *v1alpha1.ClusterServiceVersion {
+	incompleteCSV := func() *v1alpha1.ClusterServiceVersion {
 		out := stampedBy("install-1", stamped("foo", csv("foo.v2.0.0", olm.CSVPhasePending)))
 		out.Spec.Replaces = "foo.v1.0.0"
 		return out
 	}
-	begun := func(csv *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
+	withStarted := func(csv *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
 		csv.Status.Phase = olm.CSVPhaseFailed
 		csv.Status.LastTransitions = []v1alpha1.ClusterServiceVersionTransition{{Phase: olm.CSVPhaseInstalling}}
 		return csv
@@ -761,7 +762,7 @@ func TestResolveAll(t *testing.T) {
 			},
 		},
 		"LockStepBesideBlocked": {
-			reason: "A Subscription that cannot be updated at all keeps three that are pinned to each other from nothing.",
+			reason: "A Subscription that cannot be updated does not block others that depend on each other's version.",
 			offered: offer("a.v1.0.0 needs b 1.0.0", "a.v1.1.0 needs b 1.1.0", "b.v1.0.0 needs c 1.0.0", "b.v1.1.0 needs c 1.1.0", "c.v1.0.0", "c.v1.1.0",
 				"lone.v1.0.0", "lone.v1.1.0 needs nothing 1.0.0"),
 			there: []client.Object{
@@ -778,46 +779,46 @@ func TestResolveAll(t *testing.T) {
 			},
 		},
 		"Incomplete": {
-			reason:  "What a plan has left half done is installed again, from what runs.",
+			reason:  "A CSV that its plan left incomplete is installed again as an update of the running CSV.",
 			offered: offer("foo.v1.0.0", "foo.v2.0.0"), incomplete: []string{"foo.v2.0.0"},
-			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half()},
+			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, incompleteCSV()},
 			want:  map[string]string{"foo": "foo.v2.0.0>foo.v1.0.0 next foo.v2.0.0 for 1"},
 		},
 		"BeingWritten": {
-			reason:  "While its plan is being written nothing newer overtakes it.",
+			reason:  "A newer version is not planned while the plan of a CSV is being written.",
 			offered: offer("foo.v1.0.0", "foo.v2.0.0"), incomplete: []string{"foo.v2.0.0"},
-			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half(),
+			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, incompleteCSV(),
 				planned("install-1", installed("foo", "foo", ""), "Installing", "foo.v2.0.0")},
 			want: map[string]string{"foo": "foo.v2.0.0>foo.v1.0.0 next foo.v2.0.0 for 1, not now"},
 		},
 		"NeverRan": {
-			reason:  "What was written and never ran is skipped by what can update the running version.",
+			reason:  "A CSV that never ran is skipped by a version that can update the running one.",
 			offered: offer("foo.v1.0.0", "foo.v2.0.0", "foo.v3.0.0 skips foo.v1.0.0"),
-			there:   []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half(), planned("install-1", installed("foo", "foo", ""), "Complete", "foo.v2.0.0")},
+			there:   []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, incompleteCSV(), planned("install-1", installed("foo", "foo", ""), "Complete", "foo.v2.0.0")},
 			want:    map[string]string{"foo": "foo.v3.0.0>foo.v2.0.0 next foo.v3.0.0 for 1"},
 		},
 		"NeverRanNoWayAround": {
-			reason:  "Not by what can only update the version that never ran.",
+			reason:  "A CSV that never ran is not skipped by a version that cannot update the running one.",
 			offered: offer("foo.v1.0.0", "foo.v2.0.0", "foo.v3.0.0"),
-			there:   []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, half(), planned("install-1", installed("foo", "foo", ""), "Complete", "foo.v2.0.0")},
+			there:   []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, incompleteCSV(), planned("install-1", installed("foo", "foo", ""), "Complete", "foo.v2.0.0")},
 			want:    map[string]string{"foo": "foo.v3.0.0>foo.v2.0.0 next foo.v3.0.0 for 1, not now"},
 		},
 		"BegunButFailed": {
-			reason:  "Not if its installation had begun, since the running version may be gone.",
+			reason:  "A CSV whose installation has started is not skipped, since the running version may have been deleted.",
 			offered: offer("foo.v1.0.0", "foo.v2.0.0", "foo.v3.0.0 skips foo.v1.0.0"),
-			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, begun(half()),
+			there: []client.Object{installed("foo", "foo", "foo.v1.0.0"), replacing, withStarted(incompleteCSV()),
 				planned("install-1", installed("foo", "foo", ""), "Complete", "foo.v2.0.0")},
 			want: map[string]string{"foo": "foo.v3.0.0>foo.v2.0.0 next foo.v3.0.0 for 1, not now"},
 		},
 		"AnotherPackage": {
-			reason:  "A Subscription that is for another package now installs that, beside what it was for.",
+			reason:  "A Subscription whose package changed installs the new package beside the previous one.",
 			offered: offer("foo.v1.0.0", "bar.v1.0.0"),
 			there:   []client.Object{other, stamped("foo", csv("foo.v1.0.0", "Succeeded")), planned("install-1", other, "Complete", "foo.v1.0.0")},
 			want:    map[string]string{"foo": "bar.v1.0.0 next bar.v1.0.0 for 1"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := around(tc.offered, tc.there...)
+			n := namespaceWith(tc.offered, tc.there...)
 			n.catalogs[0].Tried = true
 			for _, name := range tc.incomplete {
 				n.incomplete[name] = true

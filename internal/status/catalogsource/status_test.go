@@ -46,7 +46,7 @@ func TestCompute(t *testing.T) {
 		want   olm.CatalogSourceStatus
 	}{
 		"first": {
-			reason: "Before the first try nothing is known.",
+			reason: "Before the first try the status is Connecting.",
 			spec:   grpc,
 			want: olm.CatalogSourceStatus{
 				Conditions:          condition(metav1.ConditionUnknown, v1alpha1.ReasonConnecting, "Reading the registry at example.com:50051 for the first time"),
@@ -54,7 +54,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"template": {
-			reason: "The image in use is in a condition, as the spec stays as it is.",
+			reason: "The image of the template is reported in a condition, since the spec is not changed.",
 			spec:   image,
 			in:     Inputs{Template: &Template{Image: "example.com/catalog:v1"}},
 			want: olm.CatalogSourceStatus{
@@ -64,7 +64,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"template that does not resolve": {
-			reason: "The image of the spec is read instead.",
+			reason: "If the template cannot be resolved, the image of the spec is read.",
 			spec:   image,
 			in:     Inputs{Template: &Template{Image: "example.com/catalog:v1", Problem: "it has no version"}},
 			want: olm.CatalogSourceStatus{
@@ -74,7 +74,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"read": {
-			reason: "What was wrong before is cleared for old readers as well.",
+			reason: "An error of the previous try is removed from the deprecated fields.",
 			spec:   grpc,
 			before: olm.CatalogSourceStatus{Message: "old", Reason: olm.CatalogSourceRegistryServerError},
 			in:     Inputs{Tried: then, Content: one},
@@ -84,7 +84,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"some packages are invalid": {
-			reason: "The catalog is healthy, for its other packages can be used. Each one that cannot is named, up to a number.",
+			reason: "Invalid packages are listed up to a limit, and the catalog is healthy.",
 			spec:   image,
 			in: Inputs{Tried: then, From: "sha256:1", Content: &catalog.Content{Packages: map[string]*catalog.Package{"a": {}, "b": {}}, Invalid: map[string]string{
 				"p1": "bad", "p2": "bad", "p3": "bad", "p4": "bad", "p5": strings.Repeat("x", 300), "p6": "bad", "p7": "bad",
@@ -97,7 +97,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"away": {
-			reason: "The status still reports the content in use and the time of the last connection.",
+			reason: "While the registry is unreachable the content in use and the last connection are reported.",
 			spec:   image,
 			before: olm.CatalogSourceStatus{GRPCConnectionState: &olm.GRPCConnectionState{
 				Address: "example.com/catalog:v1", LastObservedState: "READY", LastConnectTime: metav1.NewTime(then),
@@ -113,7 +113,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"polled": {
-			reason: "The status reports the time of the poll, and an invalid interval.",
+			reason: "The time of the poll and an invalid interval are reported.",
 			spec:   polled,
 			in:     Inputs{Tried: then, From: "sha256:1", Content: one},
 			want: olm.CatalogSourceStatus{
@@ -125,7 +125,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"ConfigMap": {
-			reason: "The connection is later than the change of the ConfigMap, though both have whole seconds.",
+			reason: "The time of the connection is after that of the ConfigMap, though times have whole seconds.",
 			spec:   configMap,
 			in:     Inputs{Tried: now, From: "resourceVersion 1", Content: one, ConfigMap: version("1", metav1.Time{})},
 			want: olm.CatalogSourceStatus{
@@ -137,7 +137,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"ConfigMap changed at once": {
-			reason: "A change in the same second as the one before is later than that.",
+			reason: "A change of the ConfigMap within the same second gets a later time.",
 			spec:   configMap,
 			before: olm.CatalogSourceStatus{
 				ConfigMapResource:   version("1", metav1.NewTime(now)),
@@ -168,7 +168,7 @@ func TestCompute(t *testing.T) {
 			tc.in.CatalogSource.Status = got
 			tc.in.Now = now.Add(time.Hour)
 			if diff := cmp.Diff(got, Compute(tc.in)); diff != "" {
-				t.Errorf("The same inputs later give the same status.\n-first +second\n%s", diff)
+				t.Errorf("the status of the same inputs differs later\n-first +second\n%s", diff)
 			}
 		})
 	}

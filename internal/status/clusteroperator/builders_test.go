@@ -136,7 +136,7 @@ func checked(t *testing.T, in Inputs) configv1.ClusterOperatorStatus {
 	}
 	out, lasts := Compute(in)
 	if diff := cmp.Diff(given, in); diff != "" {
-		t.Errorf("Compute changed what it was given: %s", diff)
+		t.Errorf("Compute changed its input: %s", diff)
 	}
 	if err := checker.Observe(&configv1.ClusterOperator{Status: out}); err != nil {
 		t.Errorf("rules of the Cluster Version Operator: %v", err)
@@ -147,7 +147,7 @@ func checked(t *testing.T, in Inputs) configv1.ClusterOperatorStatus {
 		again, _ := Compute(in)
 		slices.Reverse(in.Operators)
 		if diff := cmp.Diff(out, again); diff != "" {
-			t.Errorf("a second later, where nothing changed: %s", diff)
+			t.Errorf("the status differs a second later without a change: %s", diff)
 		}
 	}
 	return out

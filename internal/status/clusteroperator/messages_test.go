@@ -39,7 +39,7 @@ func TestWholeStatus(t *testing.T) {
 		want   configv1.ClusterOperatorStatus
 	}{
 		"first installation, with trouble": {
-			reason: "Available=False names whom the installation waits for, Progressing also who is being updated already.",
+			reason: "Available=False lists the PlatformOperators that are not installed, and Progressing also those that are being updated.",
 			in: Inputs{
 				Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now,
 				Operators: []platformv1alpha1.PlatformOperator{
@@ -62,7 +62,7 @@ func TestWholeStatus(t *testing.T) {
 			},
 		},
 		"later, beside what others say": {
-			reason: "What other controllers wrote to the ClusterOperator is kept, and lastTransitionTime changes only with the status.",
+			reason: "Conditions of other controllers are kept, and lastTransitionTime changes only with the status.",
 			in: Inputs{
 				Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now,
 				Current: configv1.ClusterOperatorStatus{
@@ -94,7 +94,7 @@ func TestWholeStatus(t *testing.T) {
 			},
 		},
 		"later, all well": {
-			reason: "The three conditions are always set, even if there is nothing to report.",
+			reason: "The three conditions are set even if no PlatformOperator has a problem.",
 			in:     Inputs{Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now, Current: later, Operators: []platformv1alpha1.PlatformOperator{healthy("foo")}},
 			want: configv1.ClusterOperatorStatus{
 				Conditions: []configv1.ClusterOperatorStatusCondition{
@@ -107,7 +107,7 @@ func TestWholeStatus(t *testing.T) {
 			},
 		},
 		"none": {
-			reason: "relatedObjects name the kind, so that a tool that collects them finds PlatformOperators created later.",
+			reason: "relatedObjects contain the kind, so a tool that collects them finds PlatformOperators created later.",
 			in:     Inputs{Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now},
 			want: configv1.ClusterOperatorStatus{
 				Conditions: []configv1.ClusterOperatorStatusCondition{

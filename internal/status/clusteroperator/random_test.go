@@ -46,7 +46,7 @@ func TestRandom(t *testing.T) {
 	t.Logf("%d games of %d events: Degraded after %d events, installed in %d games, by the Cluster Version Operator in %d",
 		games, events, degraded, released, completed)
 	if degraded == 0 || released == 0 || completed == 0 {
-		t.Error("the games have no trouble, or no end to it")
+		t.Error("no failure, or no end of one, occurred in the games")
 	}
 }
 
@@ -156,7 +156,7 @@ func (g *game) checkByCVO(t *testing.T) string {
 		}
 	}
 	g.cvo.done, g.installing, g.former = true, false, g.release
-	return ", and goes on"
+	return ", and continues"
 }
 
 func installs(p *platformv1alpha1.PlatformOperator) bool {
@@ -216,7 +216,7 @@ func (g *game) change(p *platformv1alpha1.PlatformOperator) string {
 		return "installed"
 	case event < 6:
 		withCondition("Installed", "False/"+pick(g.Rand, noPackage, noUnpack, refused, noRollout))(p)
-		return "not installed any more"
+		return "no longer installed"
 	case event < 8:
 		withCondition("Progressing", "True/"+beingMoved)(p)
 		return "being updated"
@@ -398,13 +398,13 @@ func (g *game) checkLasts(t *testing.T, lasts time.Duration) {
 		in.Now = metav1.NewTime(g.now.Add(d))
 		again, _ := Compute(in)
 		if diff := cmp.Diff(g.co.Status, again); diff != "" {
-			t.Errorf("%s later, of %s: %s", d, lasts, diff)
+			t.Errorf("the status differs after %s of %s: %s", d, lasts, diff)
 		}
 	}
 	in.Now = metav1.NewTime(g.now.Add(lasts))
 	again, _ := Compute(in)
 	if lasts != 0 && cmp.Equal(g.co.Status, again) {
-		t.Errorf("it should have changed after %s", lasts)
+		t.Errorf("the status did not change after %s", lasts)
 	}
 }
 

@@ -75,19 +75,19 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"pending": {
-			reason: "One that is on its way is waited for, and does not fail.",
+			reason: "A PlatformOperator that is being installed is waited for, and is not failing.",
 			bar:    healthy("bar", withCondition("Installed", "False/"+onItsWay)),
 			first:  installing + fine, later: moving + fine + release,
 			words: texts{"Progressing": "bar (Installing): Waiting for InstallPlan bar/install-1 to be complete"},
 		},
 		"not looked at yet": {
-			reason: "One that has just been created has no status, and is not installed.",
+			reason: "A new PlatformOperator without a status is not installed.",
 			bar:    healthy("bar", unread),
 			first:  installing + fine, later: moving + fine + release,
 			words: texts{"Progressing": "PlatformOperators: bar has not been reconciled yet"},
 		},
 		"updating": {
-			reason: "One that is being updated is installed: it does not hold the version up, and the cluster sees the update.",
+			reason: "A PlatformOperator that is being updated is installed, so the version is reported.",
 			bar:    healthy("bar", withCondition("Progressing", "True/"+beingMoved)),
 			first:  moving + fine + release, later: moving + fine + release,
 			words: texts{
@@ -96,13 +96,13 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"spec has changed": {
-			reason: "What a changed spec leads to is not known yet. The operator is still installed.",
+			reason: "A PlatformOperator whose changed spec was not reconciled is installed and Progressing.",
 			bar:    healthy("bar", outdated),
 			first:  moving + fine + release, later: moving + fine + release,
 			words: texts{"Progressing": "PlatformOperators: bar has changed and has not been reconciled since"},
 		},
 		"healthy": {
-			reason: "The installation of the cluster succeeds with the last of them: that is when the version is written.",
+			reason: "The version is reported once the last PlatformOperator is installed.",
 			bar:    healthy("bar"),
 			first:  settled + fine + release, later: settled + fine + release,
 			words: texts{
@@ -112,13 +112,13 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"installed and failing": {
-			reason: "One that runs badly is not Progressing: nothing is being done about it.",
+			reason: "A PlatformOperator that is installed and failing is not Progressing.",
 			bar:    healthy("bar", failing(10*time.Minute, noRollout)),
 			first:  settled + fails + release, later: settled + fails + release,
 			words: texts{"Degraded": "longer: bar (InstallCheckFailed): Deployment bar/bar-operator"},
 		},
 		"update fails": {
-			reason: "The message of a failure is more useful than that of an update in progress.",
+			reason: "The message of a failed update takes precedence over that of its progress.",
 			bar:    healthy("bar", withCondition("Progressing", "True/"+beingMoved), failing(2*time.Minute, noRollout)),
 			first:  moving + fails + release, later: moving + fails + release,
 			words: texts{
@@ -127,7 +127,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"flapping, good just now": {
-			reason: "A registry that can be reached now and then is not well for being reached now.",
+			reason: "A failure that ended a minute ago still sets Degraded.",
 			bar:    healthy("bar", failing(10*time.Minute, noPackage), quiet(time.Minute)),
 			first:  settled + fails + release, later: settled + fails + release,
 			words: texts{
@@ -135,7 +135,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"flapping, on its way just now": {
-			reason: "While it is quiet, what it waits for now is what keeps it from being installed.",
+			reason: "Progressing reports the current reason while a recent failure sets Degraded.",
 			bar:    healthy("bar", withCondition("Installed", "False/"+onItsWay), failing(10*time.Minute, noPackage), quiet(time.Second)),
 			first:  installing + fails, later: moving + fails + release,
 			words: texts{
@@ -144,18 +144,18 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"flapping, bad just now": {
-			reason: "The first bad moment counts, however often it was good since.",
+			reason: "The duration of a failure includes short recoveries.",
 			bar:    healthy("bar", broken(noPackage), failing(2*time.Minute, noPackage)),
 			first:  installing + fails, later: moving + fails + release,
 			words: texts{"Degraded": "longer: bar (PackageNotFound): There is no package bar"},
 		},
 		"a short trouble": {
-			reason: "What was over before two minutes is forgotten, and was never Degraded.",
+			reason: "A failure that lasted less than two minutes does not set Degraded.",
 			bar:    healthy("bar", failing(150*time.Second, noPackage), quiet(100*time.Second)),
 			first:  settled + fine + release, later: settled + fine + release,
 		},
 		"being deleted": {
-			reason: "A PlatformOperator that is being deleted no longer counts, whatever its conditions.",
+			reason: "A PlatformOperator that is being deleted is ignored, whatever its conditions.",
 			bar:    healthy("bar", broken(noPackage), deleting, holds, withCondition("Upgradeable", "False/Busy: It is busy")),
 			first:  settled + fine + release, later: settled + fine + release,
 		},
@@ -199,13 +199,13 @@ func TestLasts(t *testing.T) {
 		bar    platformv1alpha1.PlatformOperator
 		want   time.Duration
 	}{
-		"healthy":            {"Nothing changes with time alone.", healthy("bar"), 0},
-		"failing":            {"It is Degraded in half a minute.", healthy("bar", failing(90*time.Second, "")), 30 * time.Second},
-		"since this moment":  {"It is Degraded in two minutes.", healthy("bar", failing(0, "")), 2 * time.Minute},
-		"degraded":           {"Its own controller reports the end of the failure.", healthy("bar", failing(2*time.Minute, "")), 0},
-		"quiet":              {"Its own controller reports the next failure.", healthy("bar", failing(90*time.Second, ""), quiet(time.Second)), 0},
-		"quiet and degraded": {"It stays Degraded until its own controller clears the failure.", healthy("bar", failing(10*time.Minute, ""), quiet(time.Second)), 0},
-		"being deleted":      {"It no longer counts.", healthy("bar", failing(90*time.Second, ""), deleting), 0},
+		"healthy":            {"A status without failures is not recomputed.", healthy("bar"), 0},
+		"failing":            {"A failure of 90 seconds is recomputed in 30 seconds.", healthy("bar", failing(90*time.Second, "")), 30 * time.Second},
+		"since this moment":  {"A new failure is recomputed in two minutes.", healthy("bar", failing(0, "")), 2 * time.Minute},
+		"degraded":           {"A PlatformOperator that is Degraded causes an event when the failure ends.", healthy("bar", failing(2*time.Minute, "")), 0},
+		"quiet":              {"A PlatformOperator that recovered causes an event when it fails again.", healthy("bar", failing(90*time.Second, ""), quiet(time.Second)), 0},
+		"quiet and degraded": {"A PlatformOperator stays Degraded after a recovery until its controller clears the failure.", healthy("bar", failing(10*time.Minute, ""), quiet(time.Second)), 0},
+		"being deleted":      {"The failure of a PlatformOperator that is being deleted is ignored.", healthy("bar", failing(90*time.Second, ""), deleting), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := Inputs{Current: later, Cluster: Cluster{Release: "1.0.0", Reached: true}, DegradedInertia: inertia, Now: now}
@@ -244,11 +244,11 @@ func TestDescribed(t *testing.T) {
 		after     time.Duration
 		changes   bool
 	}{
-		"Same":      {"Nothing has changed.", one, time.Minute, false},
-		"Message":   {"Another message of the same waits.", []platformv1alpha1.PlatformOperator{failing("foo", "Second.")}, time.Minute, false},
-		"Later":     {"It is written after a while.", []platformv1alpha1.PlatformOperator{failing("foo", "Second.")}, messagePace, true},
-		"Another":   {"Another one that fails is named at once.", append(one, failing("bar", "Third.")), time.Second, true},
-		"Recovered": {"So is the end.", []platformv1alpha1.PlatformOperator{healthy("foo")}, time.Second, true},
+		"Same":      {"Degraded is not written if nothing changed.", one, time.Minute, false},
+		"Message":   {"A changed message is not written at once.", []platformv1alpha1.PlatformOperator{failing("foo", "Second.")}, time.Minute, false},
+		"Later":     {"A changed message is written after a while.", []platformv1alpha1.PlatformOperator{failing("foo", "Second.")}, messagePace, true},
+		"Another":   {"Another failing PlatformOperator is written at once.", append(one, failing("bar", "Third.")), time.Second, true},
+		"Recovered": {"The end of a failure is written at once.", []platformv1alpha1.PlatformOperator{healthy("foo")}, time.Second, true},
 	} {
 		in := in
 		in.Operators, in.Now.Time = tc.operators, now.Add(tc.after)
@@ -258,7 +258,7 @@ func TestDescribed(t *testing.T) {
 			t.Errorf("%s: Degraded is %s: %s\n%s", name, got.Conditions[i].Status, got.Conditions[i].Message, tc.reason)
 		}
 		if !tc.changes && lasts != messagePace-tc.after {
-			t.Errorf("%s: it lasts %s, and should be computed again when the message may change", name, lasts)
+			t.Errorf("%s: recomputed after %s, want a time at which the message may change", name, lasts)
 		}
 	}
 }

@@ -26,17 +26,17 @@ func TestUpgradeable(t *testing.T) {
 		want      string // empty if Upgradeable is not set
 		words     string
 	}{
-		"nobody asks": {
-			reason:  "Holding updates of the cluster is for those that ask for it.",
+		"no hold": {
+			reason:  "Upgradeable is not set if no PlatformOperator sets holdClusterUpdates.",
 			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", busy)},
 		},
-		"asks, and is upgradeable": {
-			reason:  "The answer is there as soon as one asks.",
+		"upgradeable": {
+			reason:  "Upgradeable is True if a PlatformOperator sets holdClusterUpdates and is upgradeable.",
 			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds), healthy("bar", busy)},
 			want: yes, words: "No PlatformOperator holds minor updates of the cluster",
 		},
-		"asks, and is not": {
-			reason:  "The message is all that the admin is shown: who, why, and what ends it.",
+		"not upgradeable": {
+			reason:  "The message contains the PlatformOperators that hold updates, and how a hold ends.",
 			current: later,
 			operators: []platformv1alpha1.PlatformOperator{
 				healthy("foo", holds, busy), healthy("bar", busy), healthy("ape", holds, withCondition("Upgradeable", "False/")), healthy("zoo", holds),
@@ -45,37 +45,37 @@ func TestUpgradeable(t *testing.T) {
 			words: "Minor updates of the cluster are held until each of these PlatformOperators is Upgradeable or no longer holds them " +
 				"(spec.holdClusterUpdates): ape is not upgradeable; foo (NotUpgradeable), as its condition Upgradeable explains",
 		},
-		"asks, and nobody knows": {
-			reason:  "What is not known does not block.",
+		"unknown": {
+			reason:  "A PlatformOperator whose Upgradeable is Unknown does not hold updates.",
 			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, withCondition("Upgradeable", "Unknown/NoProbe"))},
 			want: yes, words: "No PlatformOperator holds minor updates of the cluster",
 		},
-		"asks, and has no status": {
-			reason:  "Nor does what has not been reconciled yet.",
+		"no status": {
+			reason:  "A PlatformOperator without a status does not hold updates.",
 			current: later, operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, unread)},
 			want: yes, words: "No PlatformOperator holds minor updates of the cluster",
 		},
-		"asks no more": {
-			reason:  "The hold ends when no PlatformOperator asks for it.",
+		"no longer set": {
+			reason:  "The hold ends when the last PlatformOperator no longer sets holdClusterUpdates.",
 			current: upgradeable("False", "PlatformOperatorsNotUpgradeable"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", busy)},
 			want: yes, words: "No PlatformOperator holds minor updates of the cluster",
 		},
-		"the last that asked is gone": {
-			reason:  "So it does when the last one that asked is deleted.",
+		"deleted": {
+			reason:  "The hold ends when the last PlatformOperator that sets holdClusterUpdates is deleted.",
 			current: upgradeable("False", "PlatformOperatorsNotUpgradeable"),
 			want:    yes, words: "No PlatformOperator holds minor updates of the cluster",
 		},
-		"somebody else holds": {
-			reason:  "The condition of another writer is kept while no PlatformOperator asks to hold updates.",
+		"held by another writer": {
+			reason:  "The condition of another writer is kept if no PlatformOperator sets holdClusterUpdates.",
 			current: upgradeable("False", "AdminSaysNo"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", busy)},
 			want: "False/AdminSaysNo", words: "So it is",
 		},
-		"somebody else holds, and ours does not": {
+		"held by another writer, and upgradeable": {
 			reason:  "PlatformOperators that are upgradeable do not end the hold of another writer.",
 			current: upgradeable("False", "AdminSaysNo"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds)},
 			want: "False/AdminSaysNo", words: "So it is",
 		},
-		"somebody else allows, and ours does not": {
+		"allowed by another writer, and not upgradeable": {
 			reason:  "Upgradeable=True of another writer does not end the hold of a PlatformOperator.",
 			current: upgradeable("True", "AsExpected"), operators: []platformv1alpha1.PlatformOperator{healthy("foo", holds, busy)},
 			want: no, words: "Minor updates of the cluster are held until each of these PlatformOperators is Upgradeable or no longer holds them " +

@@ -14,11 +14,11 @@ func TestBackOff(t *testing.T) {
 		since  *metav1.Time
 		want   time.Duration
 	}{
-		"Unknown": {"Without a time it has just begun.", nil, time.Second},
-		"Now":     {"A permission is often granted at once.", at(10_000), time.Second},
-		"Future":  {"The clock of another machine may be ahead.", at(10_100), time.Second},
-		"While":   {"It is retried after as long as it has lasted.", at(9_900), 100 * time.Second},
-		"Long":    {"It is retried at least every ten minutes.", at(0), 10 * time.Minute},
+		"Unknown": {"A problem without a start time has just started.", nil, time.Second},
+		"Now":     {"A new problem is retried after a second, since permissions are often granted soon.", at(10_000), time.Second},
+		"Future":  {"A start time in the future, from a clock that is ahead, counts as new.", at(10_100), time.Second},
+		"While":   {"A problem is retried after as long as it has lasted.", at(9_900), 100 * time.Second},
+		"Long":    {"A problem is retried at least every ten minutes.", at(0), 10 * time.Minute},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

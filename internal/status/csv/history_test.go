@@ -36,16 +36,16 @@ func TestLastTransitions(t *testing.T) {
 	}
 	csv.Status = Compute(Inputs{CSV: csv, Decision: Decision{csv.Status.Phase, v1alpha1.CSVReasonNeedsReinstall, "Other reason"}, Now: now})
 	if last := csv.Status.LastTransitions[MaxTransitions-1]; last.Reason != v1alpha1.CSVReasonNeedsReinstall {
-		t.Errorf("another reason is a transition too, but the last is %+v", last)
+		t.Errorf("a changed reason is not recorded as a transition: the last is %+v", last)
 	}
 	if got := csv.Status.LastTransitionTime.Unix(); got != 24 {
-		t.Errorf("lastTransitionTime is that of the phase, which changed at 24, not at %d", got)
+		t.Errorf("lastTransitionTime is %d, want that of the phase, which changed at 24", got)
 	}
 }
 
 // TestTimes verifies that each timestamp changes with the fields that it belongs to, and with nothing else.
 func TestTimes(t *testing.T) {
-	csv := that(etcd("1.0.0"), installing)
+	csv := withHistory(etcd("1.0.0"), installing)
 	got := Compute(Inputs{CSV: csv, Decision: Decision{olm.CSVPhaseInstalling, installing.Reason, "Another"}, Now: now})
 	want := map[string][2]int64{ // by condition: lastUpdateTime, lastTransitionTime
 		"Available":   {2000, 1000}, // its message changed
@@ -73,13 +73,13 @@ func TestTakenOver(t *testing.T) {
 	}
 	in := Inputs{CSV: csv, Decision: succeeded, Now: now}
 	got := Compute(in)
-	if diff := cmp.Diff([]string{"Available=True/: ", "Progressing=False/: Deployed version v1.0.0", "Zebra=True/: "}, spelt(got)); diff != "" {
+	if diff := cmp.Diff([]string{"Available=True/: ", "Progressing=False/: Deployed version v1.0.0", "Zebra=True/: "}, formatConditions(got)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if len(got.LastTransitions) != 1 || !got.LastTransitionTime.Equal(&past) || len(got.Cleanup.PendingDeletion) != 1 {
 		t.Errorf("got %+v", got)
 	}
-	checkFixed(t, in, got)
+	checkStable(t, in, got)
 
 	csv.Status.LastTransitionTime = nil
 	if got := Compute(in); got.LastTransitionTime == nil {
@@ -105,7 +105,7 @@ func TestRequirementsAndCertificates(t *testing.T) {
 	if !got.CertsLastUpdated.Equal(&past) || got.CertsRotateAt.Unix() != 2000 {
 		t.Errorf("certificates last from %v to %v", got.CertsLastUpdated, got.CertsRotateAt)
 	}
-	checkFixed(t, in, got)
+	checkStable(t, in, got)
 
 	in.CSV.Status, in.Requirements, in.CertsLastUpdated, in.CertsRotateAt = got, nil, nil, nil
 	got = Compute(in)

@@ -25,15 +25,16 @@ func TestSameExceptMessages(t *testing.T) {
 		want   bool
 	}{
 		"Words": {
-			reason: "Progress appears in messages only.", want: true,
+			reason: "A change of messages and update times is a change of messages only.", want: true,
 			change: func(s *v1alpha1.ClusterServiceVersionStatus) {
 				later := metav1.Unix(1001, 0)
 				s.Message, s.LastUpdateTime, s.Conditions[0].Message, s.Conditions[0].LastUpdateTime = "1 of 1", &later, "1 of 1", &later
 			},
 		},
-		"Phase":     {reason: "A phase is not a message.", change: func(s *v1alpha1.ClusterServiceVersionStatus) { s.Phase = olm.CSVPhaseSucceeded }},
-		"Reason":    {reason: "Nor is a reason.", change: func(s *v1alpha1.ClusterServiceVersionStatus) { s.Reason = "Other" }},
-		"Condition": {reason: "Nor is a condition.", change: func(s *v1alpha1.ClusterServiceVersionStatus) { s.Conditions[0].Status = "True" }},
+		"Phase": {reason: "A changed phase is not a change of messages only.",
+			change: func(s *v1alpha1.ClusterServiceVersionStatus) { s.Phase = olm.CSVPhaseSucceeded }},
+		"Reason":    {reason: "A changed reason is not a change of messages only.", change: func(s *v1alpha1.ClusterServiceVersionStatus) { s.Reason = "Other" }},
+		"Condition": {reason: "A changed status of a condition is not a change of messages only.", change: func(s *v1alpha1.ClusterServiceVersionStatus) { s.Conditions[0].Status = "True" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := SameExceptMessages(status(func(*v1alpha1.ClusterServiceVersionStatus) {}), status(tc.change)); got != tc.want {

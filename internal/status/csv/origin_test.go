@@ -26,16 +26,16 @@ func TestOwnVersion(t *testing.T) {
 		got    v1alpha1.OperatorVersion
 		want   v1alpha1.OperatorVersion
 	}{
-		"Package": {"The package names the operator, the spec its version.", of("etcdoperator.v0.9.2", pkg, "0.9.2-r1+b2"),
+		"Package": {"The name is taken from the package and the version from the spec.", of("etcdoperator.v0.9.2", pkg, "0.9.2-r1+b2"),
 			v1alpha1.OperatorVersion{Name: "etcd", Version: "0.9.2-r1+b2"}},
 		"NoSpecVersion": {"Without a version in the spec, that of the package is used.", of("etcdoperator.v0.9", pkg, ""),
 			v1alpha1.OperatorVersion{Name: "etcd", Version: "0.9.2"}},
 		"NameAlone": {"Without a package, both are taken from the name of the CSV.", of("etcdoperator.v0.9.2.vx", "", ""),
 			v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "0.9.2.vx"}},
-		"NoVersionInName": {"The name may have no version.", of("etcdoperator", "", "1.2.3"), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.2.3"}},
-		"Garbage": {"What cannot be read is not there.", of("etcdoperator.v1.0.0", `{"properties":`, ""),
+		"NoVersionInName": {"The version is taken from the spec if the name of the CSV has none.", of("etcdoperator", "", "1.2.3"), v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.2.3"}},
+		"Garbage": {"An annotation that is not JSON is ignored.", of("etcdoperator.v1.0.0", `{"properties":`, ""),
 			v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.0.0"}},
-		"Null": {"Nor is what is null.", of("etcdoperator.v1.0.0", `{"properties":[null,{"type":"olm.package","value":null}]}`, ""),
+		"Null": {"A property that is null is ignored.", of("etcdoperator.v1.0.0", `{"properties":[null,{"type":"olm.package","value":null}]}`, ""),
 			v1alpha1.OperatorVersion{Name: "etcdoperator", Version: "1.0.0"}},
 	}
 	for name, tc := range cases {
@@ -63,11 +63,11 @@ func TestRelatedObjects(t *testing.T) {
 	if diff := cmp.Diff(want, got.RelatedObjects); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	checkFixed(t, in, got)
+	checkStable(t, in, got)
 
 	in.CSV.Status = got
 	in.CSV.Annotations = map[string]string{v1alpha1.AnnotationCatalogSource: "of no namespace"}
 	if got := Compute(in).RelatedObjects; len(got) != 0 {
-		t.Errorf("without valid annotations nothing should be related: %v", got)
+		t.Errorf("related objects without valid annotations: %v", got)
 	}
 }

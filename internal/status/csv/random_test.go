@@ -21,9 +21,9 @@ func TestRandom(t *testing.T) {
 		in := random(rand.New(rand.NewPCG(seed, i)))
 		status := Compute(in)
 		if diff := cmp.Diff(random(rand.New(rand.NewPCG(seed, i))), in); diff != "" {
-			t.Errorf("Compute changed what it was given: %s", diff)
+			t.Errorf("Compute changed its input: %s", diff)
 		}
-		checkFixed(t, in, status)
+		checkStable(t, in, status)
 		available, progressing := status.GetCondition("Available").Status, status.GetCondition("Progressing").Status
 		if (available == "True") != (status.Phase == olm.CSVPhaseSucceeded) || available == "True" && progressing == "True" {
 			t.Errorf("in phase %s Available is %s and Progressing %s", status.Phase, available, progressing)
@@ -61,7 +61,7 @@ func random(r *rand.Rand) Inputs {
 		for range r.IntN(30) {
 			decisions = append(decisions, decision())
 		}
-		return that(out, decisions...)
+		return withHistory(out, decisions...)
 	}
 	in := Inputs{CSV: csv(), Decision: decision(), CertsRotateAt: pick(r, nil, &past), Now: now}
 	if r.IntN(2) == 0 {

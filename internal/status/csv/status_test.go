@@ -32,8 +32,8 @@ func etcd(v string) *v1alpha1.ClusterServiceVersion {
 	}
 }
 
-// that returns a ClusterServiceVersion after some earlier decisions.
-func that(csv *v1alpha1.ClusterServiceVersion, decisions ...Decision) *v1alpha1.ClusterServiceVersion {
+// withHistory returns a ClusterServiceVersion after some earlier decisions.
+func withHistory(csv *v1alpha1.ClusterServiceVersion, decisions ...Decision) *v1alpha1.ClusterServiceVersion {
 	for _, d := range decisions {
 		csv.Status = Compute(Inputs{CSV: csv, Decision: d, Now: past})
 	}
@@ -61,7 +61,7 @@ func TestCompute(t *testing.T) {
 		version    v1alpha1.OperatorVersion
 	}{
 		"New": {
-			reason: "Before anything was decided the operator is on its way.",
+			reason: "A CSV without a decision is Progressing.",
 			csv:    etcd("1.0.0"),
 			conditions: []string{
 				"Available=False/: ",
@@ -69,8 +69,8 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"InstallReady": {
-			reason:   "Each phase before Succeeded reports what it waits for.",
-			csv:      that(etcd("1.0.0"), scheduling),
+			reason:   "The reason and message of a phase before Succeeded are copied to the conditions.",
+			csv:      withHistory(etcd("1.0.0"), scheduling),
 			decision: Decision{olm.CSVPhaseInstallReady, v1alpha1.CSVReasonRequirementsMet, "All is there"},
 			conditions: []string{
 				"Available=False/AllRequirementsMet: All is there",
@@ -78,8 +78,8 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"Installing": {
-			reason:   "The version is empty for as long as none has run.",
-			csv:      that(etcd("1.0.0"), scheduling),
+			reason:   "The version is empty until an operator has run.",
+			csv:      withHistory(etcd("1.0.0"), scheduling),
 			decision: installing,
 			conditions: []string{
 				"Available=False/InstallWaiting: Deployment etcd is not available",
@@ -87,8 +87,8 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"Succeeded": {
-			reason:   "What runs needs no words.",
-			csv:      that(etcd("1.0.0"), scheduling, installing),
+			reason:   "The conditions of an operator that runs have no message except the version.",
+			csv:      withHistory(etcd("1.0.0"), scheduling, installing),
 			decision: succeeded,
 			conditions: []string{
 				"Available=True/: ",
@@ -97,8 +97,8 @@ func TestCompute(t *testing.T) {
 			version: etcdVersion("1.0.0"),
 		},
 		"FailedBefore": {
-			reason:   "One that fails on its way stops there.",
-			csv:      that(etcd("1.0.0"), scheduling),
+			reason:   "An operator that fails during installation is not Progressing.",
+			csv:      withHistory(etcd("1.0.0"), scheduling),
 			decision: Decision{olm.CSVPhaseFailed, v1alpha1.CSVReasonInstallCheckFailed, "Deployment etcd makes no progress"},
 			conditions: []string{
 				"Available=False/InstallCheckFailed: Deployment etcd makes no progress",
@@ -106,8 +106,8 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"FailedAfterwards": {
-			reason:   "One that was deployed, and is not available any more, is still that version.",
-			csv:      that(etcd("1.0.0"), succeeded),
+			reason:   "An operator that fails after it ran keeps its version.",
+			csv:      withHistory(etcd("1.0.0"), succeeded),
 			decision: unhealthy,
 			conditions: []string{
 				"Available=False/ComponentUnhealthy: Deployment etcd has no pod",
@@ -116,8 +116,8 @@ func TestCompute(t *testing.T) {
 			version: etcdVersion("1.0.0"),
 		},
 		"BeingPutRight": {
-			reason:   "While it is put right it is on its way again.",
-			csv:      that(etcd("1.0.0"), succeeded, unhealthy),
+			reason:   "An operator that is repaired after it ran is Progressing.",
+			csv:      withHistory(etcd("1.0.0"), succeeded, unhealthy),
 			decision: Decision{olm.CSVPhasePending, v1alpha1.CSVReasonNeedsReinstall, "Deployment etcd is gone"},
 			conditions: []string{
 				"Available=False/NeedsReinstall: Deployment etcd is gone",
@@ -126,9 +126,9 @@ func TestCompute(t *testing.T) {
 			version: etcdVersion("1.0.0"),
 		},
 		"Updating": {
-			reason:   "Through an update the version is the one that ran before.",
+			reason:   "During an update the version is the one that ran before.",
 			csv:      etcd("2.0.0"),
-			replaced: that(etcd("1.0.0"), succeeded, replacing),
+			replaced: withHistory(etcd("1.0.0"), succeeded, replacing),
 			decision: installing,
 			conditions: []string{
 				"Available=False/InstallWaiting: Deployment etcd is not available",
@@ -137,7 +137,7 @@ func TestCompute(t *testing.T) {
 			version: etcdVersion("1.0.0"),
 		},
 		"UpdatingFromUnreported": {
-			reason: "Also where that has Succeeded without telling its version.",
+			reason: "During an update the previous version is derived if its status does not have it.",
 			csv:    etcd("2.0.0"),
 			replaced: func() *v1alpha1.ClusterServiceVersion {
 				out := etcd("1.0.0")
@@ -152,9 +152,9 @@ func TestCompute(t *testing.T) {
 			version: etcdVersion("1.0.0"),
 		},
 		"UpdatingFromNeverRun": {
-			reason:   "What never ran is no version that runs.",
+			reason:   "During an update a version that never ran is not reported.",
 			csv:      etcd("2.0.0"),
-			replaced: that(etcd("1.0.0"), scheduling, replacing),
+			replaced: withHistory(etcd("1.0.0"), scheduling, replacing),
 			decision: scheduling,
 			conditions: []string{
 				"Available=False/RequirementsUnknown: " + scheduling.Message,
@@ -162,9 +162,9 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"UpdatingTwice": {
-			reason:   "One that is replaced before it ran hands on what ran before it.",
+			reason:   "A version that is replaced before it ran passes on the one that ran before it.",
 			csv:      etcd("3.0.0"),
-			replaced: &v1alpha1.ClusterServiceVersion{Status: Compute(Inputs{CSV: etcd("2.0.0"), Replaced: that(etcd("1.0.0"), succeeded), Decision: replacing})},
+			replaced: &v1alpha1.ClusterServiceVersion{Status: Compute(Inputs{CSV: etcd("2.0.0"), Replaced: withHistory(etcd("1.0.0"), succeeded), Decision: replacing})},
 			decision: scheduling,
 			conditions: []string{
 				"Available=False/RequirementsUnknown: " + scheduling.Message,
@@ -173,9 +173,9 @@ func TestCompute(t *testing.T) {
 			version: etcdVersion("1.0.0"),
 		},
 		"FailedAfterUpdate": {
-			reason:   "Once it ran it is its own version, though the old one is still there.",
-			csv:      that(etcd("2.0.0"), succeeded),
-			replaced: that(etcd("1.0.0"), succeeded, replacing, deleting),
+			reason:   "After an update the new version is reported even if it fails before the old CSV is deleted.",
+			csv:      withHistory(etcd("2.0.0"), succeeded),
+			replaced: withHistory(etcd("1.0.0"), succeeded, replacing, deleting),
 			decision: unhealthy,
 			conditions: []string{
 				"Available=False/ComponentUnhealthy: Deployment etcd has no pod",
@@ -184,8 +184,8 @@ func TestCompute(t *testing.T) {
 			version: etcdVersion("2.0.0"),
 		},
 		"Replacing": {
-			reason:   "One that is being replaced is not available, and goes nowhere.",
-			csv:      that(etcd("1.0.0"), succeeded),
+			reason:   "An operator that is being replaced is neither Available nor Progressing.",
+			csv:      withHistory(etcd("1.0.0"), succeeded),
 			decision: replacing,
 			conditions: []string{
 				"Available=False/BeingReplaced: etcdoperator.v2.0.0 takes over",
@@ -194,8 +194,8 @@ func TestCompute(t *testing.T) {
 			version: etcdVersion("1.0.0"),
 		},
 		"Deleting": {
-			reason:   "Nor is one that has been.",
-			csv:      that(etcd("1.0.0"), succeeded, replacing),
+			reason:   "An operator that was replaced is neither Available nor Progressing.",
+			csv:      withHistory(etcd("1.0.0"), succeeded, replacing),
 			decision: deleting,
 			conditions: []string{
 				"Available=False/Replaced: Replaced by ClusterServiceVersion etcdoperator.v2.0.0",
@@ -204,8 +204,8 @@ func TestCompute(t *testing.T) {
 			version: etcdVersion("1.0.0"),
 		},
 		"Unknown": {
-			reason:   "If the phase is Unknown, so are the conditions.",
-			csv:      that(etcd("1.0.0"), succeeded),
+			reason:   "The conditions are Unknown if the phase is Unknown.",
+			csv:      withHistory(etcd("1.0.0"), succeeded),
 			decision: Decision{olm.CSVPhaseUnknown, v1alpha1.CSVReasonInstallCheckFailed, "The API server does not answer"},
 			conditions: []string{
 				"Available=Unknown/InstallCheckFailed: The API server does not answer",
@@ -214,7 +214,7 @@ func TestCompute(t *testing.T) {
 			version: etcdVersion("1.0.0"),
 		},
 		"NoVersionAtAll": {
-			reason:     "One that has no version has a name.",
+			reason:     "The name is used for an operator without a version.",
 			csv:        &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: "etcd"}},
 			decision:   succeeded,
 			conditions: []string{"Available=True/: ", "Progressing=False/: Deployed version etcd"},
@@ -226,7 +226,7 @@ func TestCompute(t *testing.T) {
 			in := Inputs{CSV: tc.csv, Replaced: tc.replaced, Decision: tc.decision, Now: now}
 			got := Compute(in)
 			statuses.Check(t, name, got)
-			if diff := cmp.Diff(tc.conditions, spelt(got)); diff != "" {
+			if diff := cmp.Diff(tc.conditions, formatConditions(got)); diff != "" {
 				t.Errorf("%s\nconditions: -want +got\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(tc.version, got.Version); diff != "" {
@@ -240,12 +240,12 @@ func TestCompute(t *testing.T) {
 			if d := (Decision{got.Phase, got.Reason, got.Message}); d != tc.decision {
 				t.Errorf("phase, reason and message are %v", d)
 			}
-			checkFixed(t, in, got)
+			checkStable(t, in, got)
 		})
 	}
 }
 
-func spelt(status v1alpha1.ClusterServiceVersionStatus) []string {
+func formatConditions(status v1alpha1.ClusterServiceVersionStatus) []string {
 	var out []string
 	for _, c := range status.Conditions {
 		out = append(out, fmt.Sprintf("%s=%s/%s: %s", c.Type, c.Status, c.Reason, c.Message))
@@ -253,8 +253,8 @@ func spelt(status v1alpha1.ClusterServiceVersionStatus) []string {
 	return out
 }
 
-// checkFixed verifies that the status computed later from the same inputs, as the API server stores them, is the same.
-func checkFixed(t *testing.T, in Inputs, status v1alpha1.ClusterServiceVersionStatus) {
+// checkStable verifies that the status computed later from the same inputs, as the API server stores them, is the same.
+func checkStable(t *testing.T, in Inputs, status v1alpha1.ClusterServiceVersionStatus) {
 	t.Helper()
 	data, err := json.Marshal(status)
 	if err != nil {
@@ -265,13 +265,13 @@ func checkFixed(t *testing.T, in Inputs, status v1alpha1.ClusterServiceVersionSt
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(kept, status); diff != "" {
-		t.Errorf("what is kept is not what was computed: -kept +computed\n%s", diff)
+		t.Errorf("the status differs after a round trip through JSON: -stored +computed\n%s", diff)
 	}
 	in.CSV = in.CSV.DeepCopy()
 	in.CSV.Status = kept
 	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
 	if diff := cmp.Diff(kept, Compute(in)); diff != "" {
-		t.Errorf("computed again it differs, so it would be written again: -first +second\n%s", diff)
+		t.Errorf("the second result differs, so it would be written again: -first +second\n%s", diff)
 	}
 }
 
@@ -285,14 +285,14 @@ func TestUpgradeable(t *testing.T) {
 		want   string
 	}{
 		"NoProbe": {"Without a Probe the condition is not set.", nil, ""},
-		"No": {"The condition of the Probe is copied.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}, Status: got("False")},
+		"No": {"The condition of the Probe is copied if it is False.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}, Status: got("False")},
 			"Upgradeable=False/NotUpgradeable: Waiting for Foo"},
-		"Yes": {"Whatever its status.", &v1alpha1.Probe{Status: got("True")}, "Upgradeable=True/NotUpgradeable: Waiting for Foo"},
+		"Yes": {"The condition of the Probe is copied if it is True.", &v1alpha1.Probe{Status: got("True")}, "Upgradeable=True/NotUpgradeable: Waiting for Foo"},
 		"NotRead": {"Until the Probe has the condition, Upgradeable is Unknown.", &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}},
 			"Upgradeable=Unknown/NotRead: The custom resources have not been read yet"},
-		"OwnStatus": {"If the operator is to set the condition and has not yet, it is not set here either.",
+		"OwnStatus": {"If the operator writes the Probe itself and has not yet, the condition is not set.",
 			&v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}}, ""},
-		"NoSpec": {"Nor if the Probe has no spec.", &v1alpha1.Probe{}, ""},
+		"NoSpec": {"If the Probe has no spec and no condition, the condition is not set.", &v1alpha1.Probe{}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -304,10 +304,10 @@ func TestUpgradeable(t *testing.T) {
 			if tc.want != "" {
 				want = append(want, tc.want)
 			}
-			if diff := cmp.Diff(want, spelt(got)); diff != "" {
+			if diff := cmp.Diff(want, formatConditions(got)); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
-			checkFixed(t, in, got)
+			checkStable(t, in, got)
 		})
 	}
 }

@@ -15,7 +15,7 @@ import (
 // case), this test has the spelling of its other statuses. Its reason CSVReasonRequirementsUnknown is the name of a Go
 // constant, which OLM writes as RequirementsUnknown.
 func TestUseCases(t *testing.T) {
-	old := that(etcd("1.0.0"), scheduling, succeeded)
+	old := withHistory(etcd("1.0.0"), scheduling, succeeded)
 	cases := map[string]struct {
 		reason string
 		in     Inputs
@@ -38,7 +38,7 @@ version: null`,
 		},
 		"2 installed": {
 			reason: "A new operator has been installed; no previous version existed.",
-			in:     Inputs{CSV: that(etcd("1.0.0"), scheduling), Decision: succeeded},
+			in:     Inputs{CSV: withHistory(etcd("1.0.0"), scheduling), Decision: succeeded},
 			want: `
 phase: Succeeded
 conditions:
@@ -55,8 +55,8 @@ version:
   version: 1.0.0`,
 		},
 		"3 the one that is being replaced": {
-			reason: "An operator is being updated: the original.",
-			in:     Inputs{CSV: that(etcd("1.0.0"), scheduling, succeeded), Decision: replacing},
+			reason: "An operator is being updated: the status of the previous CSV.",
+			in:     Inputs{CSV: withHistory(etcd("1.0.0"), scheduling, succeeded), Decision: replacing},
 			want: `
 phase: Replacing
 conditions:
@@ -70,7 +70,7 @@ version:
   version: 1.0.0`,
 		},
 		"3 the head": {
-			reason: "An operator is being updated: the new one.",
+			reason: "An operator is being updated: the status of the new CSV.",
 			in:     Inputs{CSV: etcd("2.0.0"), Replaced: old, Decision: scheduling},
 			want: `
 phase: Pending
@@ -86,7 +86,7 @@ version:
 		},
 		"3 the head, afterwards": {
 			reason: "An operator has been updated.",
-			in:     Inputs{CSV: that(etcd("2.0.0"), scheduling), Replaced: that(etcd("1.0.0"), succeeded, replacing), Decision: succeeded},
+			in:     Inputs{CSV: withHistory(etcd("2.0.0"), scheduling), Replaced: withHistory(etcd("1.0.0"), succeeded, replacing), Decision: succeeded},
 			want: `
 phase: Succeeded
 conditions:
@@ -107,15 +107,15 @@ version:
 			if err := yaml.Unmarshal([]byte(tc.want), &want); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, printed(want, wire(t, Compute(tc.in)))); diff != "" {
+			if diff := cmp.Diff(want, printed(want, asJSON(t, Compute(tc.in)))); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// wire returns a status as a client reads it.
-func wire(t *testing.T, status v1alpha1.ClusterServiceVersionStatus) any {
+// asJSON returns a status as a client reads it.
+func asJSON(t *testing.T, status v1alpha1.ClusterServiceVersionStatus) any {
 	data, err := json.Marshal(status)
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func overridden(in *Inputs) {
 	in.Gate = &gate.Decision{Reason: v1alpha1.ReasonOverridden, Message: "It goes on", Overridden: true}
 }
 
-func free(in *Inputs) { in.Gate = &gate.Decision{} }
+func notHeld(in *Inputs) { in.Gate = &gate.Decision{} }
 
 func manual(in *Inputs) { in.Plan.Spec.Approval, in.Plan.Spec.Approved = olm.ApprovalManual, false }
 
@@ -140,82 +140,82 @@ func TestCompute(t *testing.T) {
 		events []event // at 1, 2, 3 … seconds; each status is written before the next
 		want   []string
 	}{
-		"Unresolved": {"The plan stays in Planning with the reason.", []event{noSuch("foo")},
+		"Unresolved": {"A plan that cannot be resolved stays in Planning with the reason.", []event{noSuch("foo")},
 			[]string{"Planning: There is no foo", "0 of 0 steps, started 0", "Resolved=False/ConstraintsNotSatisfiable: There is no foo (1, 1)"}},
-		"UnresolvedOtherwise": {"Another message is an update, but no transition.", []event{noSuch("foo"), noSuch("bar")},
+		"UnresolvedOtherwise": {"A changed message keeps the transition time.", []event{noSuch("foo"), noSuch("bar")},
 			[]string{"Planning: There is no bar", "0 of 0 steps, started 0", "Resolved=False/ConstraintsNotSatisfiable: There is no bar (1, 2)"}},
-		"Resolved": {"The message of a problem does not stay.", []event{noSuch("foo"), found("a", "b")},
+		"Resolved": {"The message of a problem is removed once the plan is resolved.", []event{noSuch("foo"), found("a", "b")},
 			[]string{"RequiresApproval: ", "0 of 2 steps, started 0", "Resolved=True/Resolved:  (2, 2)"}},
-		"UnresolvedAgain": {"A plan whose bundle became invalid before the first write is planned again, though the gate let it go.",
-			[]event{all(found("a"), free), all(noSuch("bundle"), free)},
+		"UnresolvedAgain": {"A plan whose bundle became invalid before the first write is planned again, even after the gate allowed it.",
+			[]event{all(found("a"), notHeld), all(noSuch("bundle"), notHeld)},
 			[]string{"Planning: There is no bundle", "0 of 1 steps, started 1", "Resolved=False/ConstraintsNotSatisfiable: There is no bundle (2, 2)"}},
-		"CatalogSources": {"They are sorted, without duplicates.", []event{from("b", "a", "b")},
+		"CatalogSources": {"CatalogSources are sorted, without duplicates.", []event{from("b", "a", "b")},
 			[]string{"RequiresApproval: ", "0 of 3 steps, started 0", resolvedAt1}},
-		"NoCatalogSources": {"The list is empty and not nil, since the field is required.", []event{from()},
+		"NoCatalogSources": {"The list of CatalogSources is empty and not nil, since the field is required.", []event{from()},
 			[]string{"RequiresApproval: ", "0 of 0 steps, started 0", resolvedAt1}},
-		"Image": {"A tag gets the digest that it stood for.", []event{with(Bundle{Image: "example.com/foo:v1", Digest: digest})},
+		"Image": {"The digest that a tag resolved to is recorded.", []event{with(Bundle{Image: "example.com/foo:v1", Digest: digest})},
 			[]string{"RequiresApproval: ", "0 of 1 steps, started 0", resolvedAt1}},
-		"ImageWithDigest": {"A digest is not repeated.", []event{with(Bundle{Image: "example.com/foo@" + digest, Digest: digest})},
+		"ImageWithDigest": {"A digest in the image reference is not repeated.", []event{with(Bundle{Image: "example.com/foo@" + digest, Digest: digest})},
 			[]string{"RequiresApproval: ", "0 of 1 steps, started 0", resolvedAt1}},
-		"Inlined": {"The content of a catalog has no image.", []event{with(Bundle{})},
+		"Inlined": {"A bundle that the catalog contains has no image.", []event{with(Bundle{})},
 			[]string{"RequiresApproval: ", "0 of 1 steps, started 0", resolvedAt1}},
-		"Signed": {"The signers are shown to who approves.", []event{with(Bundle{Image: "example.com/foo:v1", Digest: digest, SignedBy: "acme (ImagePolicy acme)"})},
+		"Signed": {"The signers of the image are recorded, for the user who approves the plan.", []event{with(Bundle{Image: "example.com/foo:v1", Digest: digest, SignedBy: "acme (ImagePolicy acme)"})},
 			[]string{"RequiresApproval: ", "0 of 1 steps, started 0", resolvedAt1}},
-		"ServiceAccount": {"A service account is shown as in OLM.", []event{as("installer")}, []string{"RequiresApproval: ", "0 of 1 steps, started 0", resolvedAt1}},
-		"NoServiceAccount": {"The service account of an earlier resolution does not stay.", []event{as("installer"), found("a")},
+		"ServiceAccount": {"The service account is recorded as in OLM.", []event{as("installer")}, []string{"RequiresApproval: ", "0 of 1 steps, started 0", resolvedAt1}},
+		"NoServiceAccount": {"The service account of an earlier resolution is removed.", []event{as("installer"), found("a")},
 			[]string{"RequiresApproval: ", "0 of 1 steps, started 0", resolvedAt1}},
-		"Manual": {"The command for a user is in the message.", []event{all(found("a"), manual, free)}, []string{
+		"Manual": {"The message of a plan with Manual approval contains the command to approve it.", []event{all(found("a"), manual, notHeld)}, []string{
 			"RequiresApproval: Waiting for approval: kubectl patch installplan -n default install-1 --type merge -p '{\"spec\":{\"approved\":true}}'",
 			"0 of 1 steps, started 0", resolvedAt1}},
-		"ManualApproved": {"An approved plan is installed.", []event{all(found("a"), manual, free), all(approved, free)},
+		"ManualApproved": {"An approved plan is installed.", []event{all(found("a"), manual, notHeld), all(approved, notHeld)},
 			[]string{"Installing: ", "0 of 1 steps, started 2", resolvedAt1}},
-		"Held": {"The gate's message is that of the plan.", []event{all(found("a"), holding("Foo is busy"))},
+		"Held": {"The message of the gate is the message of the plan.", []event{all(found("a"), holding("Foo is busy"))},
 			[]string{"RequiresApproval: Foo is busy", "0 of 1 steps, started 0", resolvedAt1, "UpgradeHeld=True/ProbeNotUpgradeable: Foo is busy (1, 1)"}},
-		"HeldAlthoughApproved": {"A user's approval does not override an operator.", []event{all(found("a"), manual, approved, holding("Foo is busy"))},
+		"HeldAlthoughApproved": {"A user's approval does not override a hold.", []event{all(found("a"), manual, approved, holding("Foo is busy"))},
 			[]string{"RequiresApproval: Foo is busy", "0 of 1 steps, started 0", resolvedAt1, "UpgradeHeld=True/ProbeNotUpgradeable: Foo is busy (1, 1)"}},
-		"HeldByMore": {"Another message is no transition.", []event{all(found("a"), holding("Foo is busy")), holding("Bar is busy")},
+		"HeldByMore": {"A changed message of a hold keeps the transition time.", []event{all(found("a"), holding("Foo is busy")), holding("Bar is busy")},
 			[]string{"RequiresApproval: Bar is busy", "0 of 1 steps, started 0", resolvedAt1, "UpgradeHeld=True/ProbeNotUpgradeable: Bar is busy (1, 2)"}},
-		"HeldBeforeTheFirstWrite": {"The gate is evaluated a last time after the dry run.", []event{all(found("a"), free), holding("Foo is busy")},
+		"HeldBeforeTheFirstWrite": {"The gate is evaluated a last time after the dry run.", []event{all(found("a"), notHeld), holding("Foo is busy")},
 			[]string{"RequiresApproval: Foo is busy", "0 of 1 steps, started 1", resolvedAt1, "UpgradeHeld=True/ProbeNotUpgradeable: Foo is busy (2, 2)"}},
-		"NotHeldAnyMore": {"The message of the hold ends with it.", []event{all(found("a"), holding("Foo is busy")), free},
+		"NotHeldAnyMore": {"The message of a hold is removed when the hold ends.", []event{all(found("a"), holding("Foo is busy")), notHeld},
 			[]string{"Installing: ", "0 of 1 steps, started 2", resolvedAt1, "UpgradeHeld=False/NotHeld:  (2, 2)"}},
-		"NeverHeld": {"Without a hold there is no condition.", []event{all(found("a"), free)}, []string{"Installing: ", "0 of 1 steps, started 1", resolvedAt1}},
-		"Overridden": {"An override stays on record, and does not hold.", []event{all(found("a"), overridden)},
+		"NeverHeld": {"A plan that was never held has no condition UpgradeHeld.", []event{all(found("a"), notHeld)}, []string{"Installing: ", "0 of 1 steps, started 1", resolvedAt1}},
+		"Overridden": {"An override is recorded in the condition, and the plan is installed.", []event{all(found("a"), overridden)},
 			[]string{"Installing: ", "0 of 1 steps, started 1", resolvedAt1, "UpgradeHeld=False/Overridden: It goes on (1, 1)"}},
-		"NotEvaluated": {"A plan that is resumed keeps the decision.", []event{all(found("a"), overridden), complete},
+		"NotEvaluated": {"A plan that is resumed keeps the decision of the gate.", []event{all(found("a"), overridden), complete},
 			[]string{"Complete: ", "0 of 1 steps, started 1", resolvedAt1, "UpgradeHeld=False/Overridden: It goes on (1, 1)", "Installed=True/:  (2, 2)"}},
-		"Retrying": {"An error that may pass is reported, and the plan continues.", []event{all(found("a"), free), fails("busy"), free, fails("away")},
+		"Retrying": {"A transient error is reported, and the plan continues.", []event{all(found("a"), notHeld), fails("busy"), notHeld, fails("away")},
 			[]string{"Installing: away", "0 of 1 steps, started 1", resolvedAt1, "Installed=False/Retrying: away (2, 4)"}},
-		"TriedAgain": {"The message stays during another attempt: each status update is an event that enqueues the plan.",
-			[]event{all(found("a"), free), fails("no permission"), free},
+		"TriedAgain": {"The message of a failed attempt is kept during the next one, since each status update enqueues the plan.",
+			[]event{all(found("a"), notHeld), fails("no permission"), notHeld},
 			[]string{"Installing: no permission", "0 of 1 steps, started 1", resolvedAt1, "Installed=False/Retrying: no permission (2, 2)"}},
-		"Written": {"Steps that have been written stay Present.",
-			[]event{all(found("a", "b", "c"), free), all(wrote("a"), fails("busy")), all(wrote("c"), fails("busy"))},
+		"Written": {"Steps that have been written keep the status Present.",
+			[]event{all(found("a", "b", "c"), notHeld), all(wrote("a"), fails("busy")), all(wrote("c"), fails("busy"))},
 			[]string{"Installing: busy", "2 of 3 steps, started 1", resolvedAt1, "Installed=False/Retrying: busy (2, 2)"}},
-		"WrittenByOthers": {"An object of another bundle or kind is another step.", []event{all(found("a"), free),
+		"WrittenByOthers": {"An object of another bundle or kind does not complete a step.", []event{all(found("a"), notHeld),
 			func(in *Inputs) {
 				in.Written = []Object{{"bar.v1", "ConfigMap", "a"}, {"foo.v1", "Secret", "a"}, {"foo.v1", "ConfigMap", "b"}}
 			}},
 			[]string{"Installing: ", "0 of 1 steps, started 1", resolvedAt1}},
-		"Refused": {"The message names what to do.", []event{all(found("a", "b"), free), fails("busy"), refused(v1alpha1.PlanReasonComponentFailed)},
+		"Refused": {"The message of a failed plan suggests how to repair it.", []event{all(found("a", "b"), notHeld), fails("busy"), refused(v1alpha1.PlanReasonComponentFailed)},
 			[]string{"Failed: " + refusal + ". Nothing has been written" + mend, "0 of 2 steps, started 1", resolvedAt1,
 				"Installed=False/InstallComponentFailed: " + refusal + ". Nothing has been written" + mend + " (2, 3)"}},
-		"RefusedHalfway": {"The message names what has been written.",
-			[]event{all(found("a", "b"), free), all(wrote("a"), refused(v1alpha1.PlanReasonComponentFailed))},
+		"RefusedHalfway": {"The message of a failed plan lists the objects that were written.",
+			[]event{all(found("a", "b"), notHeld), all(wrote("a"), refused(v1alpha1.PlanReasonComponentFailed))},
 			[]string{"Failed: " + refusal + ". Written so far: ConfigMap a" + mend, "1 of 2 steps, started 1", resolvedAt1,
 				"Installed=False/InstallComponentFailed: " + refusal + ". Written so far: ConfigMap a" + mend + " (2, 2)"}},
-		"ContentGone": {"The message names what may be missing.",
-			[]event{all(found("a", "b"), free), all(wrote("a"), fails("busy")), refused(v1alpha1.PlanReasonContentGone)},
+		"ContentGone": {"The message of a plan without its bundle lists the objects that may be missing.",
+			[]event{all(found("a", "b"), notHeld), all(wrote("a"), fails("busy")), refused(v1alpha1.PlanReasonContentGone)},
 			[]string{"Failed: " + refusal + ". Not known to be written: ConfigMap b of foo.v1" + mend, "1 of 2 steps, started 1", resolvedAt1,
 				"Installed=False/ContentGone: " + refusal + ". Not known to be written: ConfigMap b of foo.v1" + mend + " (2, 3)"}},
-		"ContentChanged": {"The steps are those of the other content.", []event{all(found("a"), free), refused(v1alpha1.PlanReasonContentChanged)},
+		"ContentChanged": {"A plan whose content changed fails with the steps of the previous content.", []event{all(found("a"), notHeld), refused(v1alpha1.PlanReasonContentChanged)},
 			[]string{"Failed: " + refusal + mend, "0 of 1 steps, started 1", resolvedAt1, "Installed=False/ContentChanged: " + refusal + mend + " (2, 2)"}},
-		"IdentityChanged": {"The plan is made again for the other service account.", []event{all(found("a"), free), refused(v1alpha1.PlanReasonIdentityChanged)},
+		"IdentityChanged": {"A plan whose service account changed fails, since it is recreated for the new one.", []event{all(found("a"), notHeld), refused(v1alpha1.PlanReasonIdentityChanged)},
 			[]string{"Failed: " + refusal + mend, "0 of 1 steps, started 1", resolvedAt1, "Installed=False/IdentityChanged: " + refusal + mend + " (2, 2)"}},
-		"OtherContent": {"A plan that is approved automatically is installed with other content than it showed.",
-			[]event{all(found("a"), free), all(found("b", "c"), free, wrote("b", "c"), complete)},
+		"OtherContent": {"A plan with Automatic approval is installed even if its content has changed since it was resolved.",
+			[]event{all(found("a"), notHeld), all(found("b", "c"), notHeld, wrote("b", "c"), complete)},
 			[]string{"Complete: ", "2 of 2 steps, started 1", resolvedAt1, "Installed=True/:  (2, 2)"}},
-		"Complete": {"The errors on the way do not stay.", []event{all(found("a"), free), fails("busy"), all(wrote("a"), complete)},
+		"Complete": {"Errors of earlier attempts are removed when the plan is complete.", []event{all(found("a"), notHeld), fails("busy"), all(wrote("a"), complete)},
 			[]string{"Complete: ", "1 of 1 steps, started 1", resolvedAt1, "Installed=True/:  (3, 3)"}},
 	}
 	for name, tc := range cases {
@@ -239,7 +239,7 @@ func TestCompute(t *testing.T) {
 			tc.events[len(tc.events)-1](&in)
 			in.Resolution = nil
 			if diff := cmp.Diff(plan.Status, Compute(in)); diff != "" {
-				t.Errorf("The same is written again:\n%s", diff)
+				t.Errorf("the second result differs, so it would be written again:\n%s", diff)
 			}
 		})
 	}

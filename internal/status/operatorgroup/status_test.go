@@ -30,22 +30,22 @@ func TestCompute(t *testing.T) {
 		targets []string
 		want    operatorsv1.OperatorGroupStatus
 	}{
-		"New": {reason: "A group without targets has a status as well: the time shows that it was reconciled.",
+		"New": {reason: "A group without targets gets lastUpdated, to show that it was reconciled.",
 			want: operatorsv1.OperatorGroupStatus{LastUpdated: &now}},
-		"Targets": {reason: "The namespaces are those of the spec.", before: operatorsv1.OperatorGroupStatus{Namespaces: []string{"a"}, LastUpdated: &before},
+		"Targets": {reason: "The namespaces of the group are recorded.", before: operatorsv1.OperatorGroupStatus{Namespaces: []string{"a"}, LastUpdated: &before},
 			targets: []string{"a", "b"}, want: operatorsv1.OperatorGroupStatus{Namespaces: []string{"a", "b"}, LastUpdated: &now}},
-		"Unchanged": {reason: "The same status keeps its time.", before: operatorsv1.OperatorGroupStatus{Namespaces: []string{"a"}, LastUpdated: &before},
+		"Unchanged": {reason: "An unchanged status keeps lastUpdated.", before: operatorsv1.OperatorGroupStatus{Namespaces: []string{"a"}, LastUpdated: &before},
 			targets: []string{"a"}, want: operatorsv1.OperatorGroupStatus{Namespaces: []string{"a"}, LastUpdated: &before}},
-		"Account": {reason: "The service account is referred to by UID, and the condition ends.", account: "installer", uid: "uid",
+		"Account": {reason: "The service account is referred to with its UID, and the condition is removed.", account: "installer", uid: "uid",
 			before: operatorsv1.OperatorGroupStatus{Conditions: since(absent, before), LastUpdated: &before},
 			want:   operatorsv1.OperatorGroupStatus{ServiceAccountRef: account, Conditions: []metav1.Condition{}, LastUpdated: &now}},
 		"NoAccount": {reason: "A condition reports that the service account does not exist.", account: "installer",
 			before: operatorsv1.OperatorGroupStatus{ServiceAccountRef: account, LastUpdated: &before},
 			want:   operatorsv1.OperatorGroupStatus{Conditions: since(absent, now), LastUpdated: &now}},
-		"StillNoAccount": {reason: "The condition keeps its time.", account: "installer",
+		"StillNoAccount": {reason: "A condition that did not change keeps its transition time.", account: "installer",
 			before: operatorsv1.OperatorGroupStatus{Conditions: since(absent, before), LastUpdated: &before},
 			want:   operatorsv1.OperatorGroupStatus{Conditions: since(absent, before), LastUpdated: &before}},
-		"NoLongerNamed": {reason: "A group that names no service account has neither.", uid: "uid",
+		"NoLongerNamed": {reason: "A group without a service account has neither a reference nor a condition.", uid: "uid",
 			before: operatorsv1.OperatorGroupStatus{ServiceAccountRef: account, Conditions: since(absent, before), LastUpdated: &before},
 			want:   operatorsv1.OperatorGroupStatus{Conditions: []metav1.Condition{}, LastUpdated: &now}},
 	}

@@ -73,7 +73,7 @@ func namespaceOfOthers(s *Existing) {
 func groups(those ...string) existingChange {
 	return func(s *Existing) {
 		for _, g := range those {
-			s.Groups = append(s.Groups, operatorsv1.OperatorGroup{ObjectMeta: belonging(g)})
+			s.Groups = append(s.Groups, operatorsv1.OperatorGroup{ObjectMeta: ownedMeta(g)})
 		}
 	}
 }
@@ -82,13 +82,13 @@ func subscriptions(those ...string) existingChange {
 	return func(s *Existing) {
 		for _, sub := range those {
 			s.Subscriptions = append(s.Subscriptions, operatorsv1alpha1.Subscription{
-				ObjectMeta: belonging(sub), Spec: &olm.SubscriptionSpec{Package: "foo"},
+				ObjectMeta: ownedMeta(sub), Spec: &olm.SubscriptionSpec{Package: "foo"},
 			})
 		}
 	}
 }
 
-func belonging(words string) metav1.ObjectMeta {
+func ownedMeta(words string) metav1.ObjectMeta {
 	name, whose, _ := strings.Cut(words, " ")
 	out := metav1.ObjectMeta{Namespace: "foo", Name: name}
 	for word := range strings.SplitSeq(whose, ", ") {
@@ -169,18 +169,18 @@ func TestCompose(t *testing.T) {
 					checkOwned(t, op, d.Object)
 				}
 				if diff := cmp.Diff(got, Compose(op, s)); diff != "" {
-					t.Errorf("composed again it is another:\n%s", diff)
+					t.Errorf("the second result differs:\n%s", diff)
 				}
 				if diff := cmp.Diff(builder.PlatformOperator(tc.op...), op); diff != "" {
-					t.Errorf("the PlatformOperator, which may be the cache's, was changed:\n%s", diff)
+					t.Errorf("the PlatformOperator, which may be in a cache, was changed:\n%s", diff)
 				}
 				if diff := cmp.Diff(existingWith(tc.existing...), s); diff != "" {
-					t.Errorf("the existing objects, which may be the cache's, were changed:\n%s", diff)
+					t.Errorf("the existing objects, which may be in a cache, were changed:\n%s", diff)
 				}
 				slices.Reverse(s.Groups)
 				slices.Reverse(s.Subscriptions)
 				if diff := cmp.Diff(outline(got), outline(Compose(op, s))); diff != "" {
-					t.Errorf("in a cache nothing has an order, but in another it composes another: -one +other\n%s", diff)
+					t.Errorf("the result depends on the order of the input: -one +other\n%s", diff)
 				}
 			})
 		}
@@ -223,40 +223,40 @@ func specRows() map[string]composeRow {
 	}
 	return map[string]composeRow{
 		"PackageAlone": {
-			reason: "The name of the package is enough: the default catalog, the default channel, a namespace of its own.",
+			reason: "A package name alone means the default catalog, the default channel and a namespace of its own.",
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"Automatic": {
-			reason: "The defaults that the API server sets mean the same.",
+			reason: "The defaults that the API server sets change nothing.",
 			op:     []builder.Change{approving(olm.ApprovalAutomatic), func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = "Full" }},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"Manual": {
-			reason: "Where a person approves, operator-status does not.",
+			reason: "With Manual approval the Subscription does not leave the approval to the gate.",
 			op:     []builder.Change{approving(olm.ApprovalManual)},
 			want:   []string{itsNamespace, itsGroup, strings.Replace(itsSubscription, " gate=approval", "", 1)},
 		},
 		"Catalog": {
-			reason: "A catalog without a namespace is in that of the default catalog.",
+			reason: "A catalog without a namespace is in the namespace of the default catalog.",
 			op:     []builder.Change{fromPackage(v1alpha1.Package{Name: "foo", Catalog: &v1alpha1.CatalogReference{Name: "mine"}})},
 			want: []string{itsNamespace, itsGroup, subscription(
 				`"installPlanApproval":"Manual","name":"foo","source":"mine","sourceNamespace":"global"`)},
 		},
 		"CatalogElsewhere": {
-			reason: "One with a namespace is there.",
+			reason: "A catalog with a namespace is in that namespace.",
 			op:     []builder.Change{fromPackage(v1alpha1.Package{Name: "foo", Catalog: &v1alpha1.CatalogReference{Name: "mine", Namespace: "shop"}})},
 			want: []string{itsNamespace, itsGroup, subscription(
 				`"installPlanApproval":"Manual","name":"foo","source":"mine","sourceNamespace":"shop"`)},
 		},
 		"ChannelAndStart": {
-			reason: "Channel and startingCSV are passed on.",
+			reason: "The channel and startingCSV are copied to the Subscription.",
 			op:     []builder.Change{fromPackage(v1alpha1.Package{Name: "foo", Channel: "stable", StartingCSV: "foo.v1"})},
 			want: []string{itsNamespace, itsGroup, subscription(
 				`"channel":"stable","installPlanApproval":"Manual","name":"foo","source":"operators","sourceNamespace":"global",` +
 					`"startingCSV":"foo.v1"`)},
 		},
 		"Config": {
-			reason: "The config is passed on whole, also what is not known here.",
+			reason: "The config is copied completely, including unknown fields.",
 			op: []builder.Change{configured(`{"env":[{"name":"A","value":"b"}],"tolerations":[{"tolerationSeconds":300}],` +
 				`"resources":{"limits":{"cpu":"1"}},"later":null}`)},
 			want: []string{itsNamespace, itsGroup, subscription(
@@ -270,37 +270,37 @@ func specRows() map[string]composeRow {
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"ConfigNothing": {
-			reason: "So is one without content.",
+			reason: "A config without content is left out.",
 			op:     []builder.Change{configured(``)},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"ConfigBroken": {
-			reason: "What the API server would not let in breaks nothing.",
+			reason: "A config that is not an object is left out.",
 			op:     []builder.Change{configured(`["A"]`)},
 			want:   []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"NamespaceNamed": {
-			reason: "A namespace that is named, and not there yet, is made.",
+			reason: "A namespace of the spec that does not exist is created.",
 			op:     []builder.Change{builder.InNamespaceBar},
 			want:   slices.Concat([]string{`namespace: Namespace bar`}, elsewhere),
 		},
 		"NamespaceOfOthersNamed": {
-			reason: "One that is there is used as it is.",
+			reason: "An existing namespace of the spec is used unchanged.",
 			op:     []builder.Change{builder.InNamespaceBar}, existing: []existingChange{namespaceOfOthers},
 			want: elsewhere,
 		},
 		"NamespaceOfOthers": {
-			reason:   "One that exists and is not named in the spec is a conflict, which is reported when it is applied.",
+			reason:   "An existing namespace that the spec does not name is a conflict, which is reported when it is applied.",
 			existing: []existingChange{namespaceOfOthers},
 			want:     []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"Tracked": {
-			reason: "Labels and annotations stay where they are: Argo CD would take what bears them for its own, and delete it.",
+			reason: "Labels and annotations of the PlatformOperator are not copied, since Argo CD would delete objects with its own.",
 			op:     []builder.Change{tracked, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`)},
 			want:   []string{itsNamespace, itsGroup, itsSubscription, `cr: Foo cr`},
 		},
 		"LongName": {
-			reason: "A name that is longer than the value of a label can be ends where it still is one.",
+			reason: "The label value of a long name is truncated to a valid label value.",
 			op: []builder.Change{builder.InNamespaceBar, func(op *v1alpha1.PlatformOperator) {
 				op.Name = strings.Repeat("a", 61) + ".-b" + strings.Repeat("c", 180)
 			}},
@@ -311,7 +311,7 @@ func specRows() map[string]composeRow {
 			},
 		},
 		"Observe": {
-			reason: "Who only observes makes nothing.",
+			reason: "Nothing is composed with managementPolicy Observe.",
 			op:     []builder.Change{observing, including("cr", `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"cr"}}`)},
 		},
 	}
@@ -325,17 +325,17 @@ func groupRows() map[string]composeRow {
 	none := []string{itsNamespace, itsSubscription}
 	return map[string]composeRow{
 		"AllModes": {
-			reason:   "All namespaces come first.",
+			reason:   "The OperatorGroup covers all namespaces if the operator supports it.",
 			existing: []existingChange{modes(olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeAllNamespaces)},
 			want:     []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"OwnNamespace": {
-			reason:   "An operator that cannot look after all looks after its own.",
+			reason:   "The OperatorGroup covers the own namespace if the operator does not support all namespaces.",
 			existing: []existingChange{modes(olm.InstallModeTypeOwnNamespace, olm.InstallModeTypeMultiNamespace)},
 			want:     []string{itsNamespace, own, itsSubscription},
 		},
 		"OwnNamespaceElsewhere": {
-			reason:   "That is the one that it is installed in.",
+			reason:   "The own namespace is the one of the installation.",
 			op:       []builder.Change{builder.InNamespaceBar},
 			existing: []existingChange{modes(olm.InstallModeTypeOwnNamespace)},
 			want: []string{
@@ -344,45 +344,45 @@ func groupRows() map[string]composeRow {
 			},
 		},
 		"ModesUnknown": {
-			reason:   "Before the operator exists its install modes are not known.",
+			reason:   "The OperatorGroup covers all namespaces while the install modes are unknown.",
 			existing: []existingChange{func(s *Existing) { s.InstallModes = []olm.InstallMode{} }},
 			want:     []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"NeitherMode": {
-			reason:   "An operator that supports neither needs target namespaces that only a user can choose: the status reports it.",
+			reason:   "The OperatorGroup is composed even if its operator supports neither mode, which the status reports.",
 			existing: []existingChange{modes(olm.InstallModeTypeSingleNamespace)},
 			want:     []string{itsNamespace, itsGroup, itsSubscription},
 		},
 		"Ours": {
-			reason: "Our own stays.", existing: []existingChange{groups("foo of foo")}, want: group("foo"),
+			reason: "An existing OperatorGroup of this PlatformOperator is kept.", existing: []existingChange{groups("foo of foo")}, want: group("foo"),
 		},
 		"OursAdopted": {
-			reason: "Also one that was adopted under another name.", existing: []existingChange{groups("theirs of foo, for foo")}, want: group("theirs"),
+			reason: "An adopted OperatorGroup keeps its name.", existing: []existingChange{groups("theirs of foo, for foo")}, want: group("theirs"),
 		},
 		"Others": {
-			reason:   "Beside somebody else's there is none of ours, since with two of them every operator of the namespace stops.",
+			reason:   "No OperatorGroup is composed beside one of another owner, since two of them stop all operators of the namespace.",
 			existing: []existingChange{groups("theirs")}, want: none,
 		},
 		"OthersOfOurName": {
-			reason: "Whatever its name.", existing: []existingChange{groups("foo")}, want: none,
+			reason: "No OperatorGroup is composed if one of another owner has its name.", existing: []existingChange{groups("foo")}, want: none,
 		},
 		"OursBesideOthers": {
-			reason: "Ours goes where another comes.", existing: []existingChange{groups("foo of foo", "theirs")}, want: none,
+			reason: "The OperatorGroup of this PlatformOperator is removed beside one of another owner.", existing: []existingChange{groups("foo of foo", "theirs")}, want: none,
 		},
 		"Consents": {
-			reason: "One whose owner lets us is taken over under its name.", existing: []existingChange{groups("theirs for foo")}, want: group("theirs"),
+			reason: "An OperatorGroup is adopted under its name if its owner consents.", existing: []existingChange{groups("theirs for foo")}, want: group("theirs"),
 		},
 		"ConsentsBesideOthers": {
-			reason: "But not beside one whose owner does not.", existing: []existingChange{groups("theirs for foo", "other")}, want: none,
+			reason: "An OperatorGroup whose owner consents is not adopted beside one whose owner does not.", existing: []existingChange{groups("theirs for foo", "other")}, want: none,
 		},
 		"ConsentsToAnother": {
-			reason: "A consent is for the one that it names.", existing: []existingChange{groups("theirs for bar")}, want: none,
+			reason: "A consent to another PlatformOperator is ignored.", existing: []existingChange{groups("theirs for bar")}, want: none,
 		},
 		"ConsentsButControlled": {
-			reason: "What has a controller cannot be given away.", existing: []existingChange{groups("theirs of bar, for foo")}, want: none,
+			reason: "An OperatorGroup with another controller is not adopted.", existing: []existingChange{groups("theirs of bar, for foo")}, want: none,
 		},
 		"OursBesideConsenting": {
-			reason:   "What is ours is not given up for one that could be.",
+			reason:   "An own OperatorGroup takes precedence over one that can be adopted.",
 			existing: []existingChange{groups("foo of foo", "a for foo")}, want: group("foo"),
 		},
 	}
@@ -394,38 +394,38 @@ func subscriptionRows() map[string]composeRow {
 	}
 	return map[string]composeRow{
 		"Ours": {
-			reason: "Our own stays.", existing: []existingChange{subscriptions("foo of foo")}, want: named("foo"),
+			reason: "An existing Subscription of this PlatformOperator is kept.", existing: []existingChange{subscriptions("foo of foo")}, want: named("foo"),
 		},
 		"OursAdopted": {
-			reason:   "Also one that was adopted under another name.",
+			reason:   "An adopted Subscription keeps its name.",
 			existing: []existingChange{subscriptions("theirs of foo, for foo")}, want: named("theirs"),
 		},
 		"Consents": {
-			reason:   "One whose owner lets us is taken over under its name.",
+			reason:   "A Subscription is adopted under its name if its owner consents.",
 			existing: []existingChange{subscriptions("theirs for foo")}, want: named("theirs"),
 		},
 		"OursBesideConsenting": {
-			reason: "But not where we have one.", existing: []existingChange{subscriptions("a for foo", "z of foo")}, want: named("z"),
+			reason: "An own Subscription takes precedence over one that can be adopted.", existing: []existingChange{subscriptions("a for foo", "z of foo")}, want: named("z"),
 		},
 		"OursBesideOthers": {
-			reason: "Nor does somebody else's matter then.", existing: []existingChange{subscriptions("a", "foo of foo")}, want: named("foo"),
+			reason: "A Subscription of another owner is ignored if an own one exists.", existing: []existingChange{subscriptions("a", "foo of foo")}, want: named("foo"),
 		},
 		"Others": {
-			reason:   "Two Subscriptions to a package stop each other, so somebody else's is a conflict, which applying it states.",
+			reason:   "A Subscription of another owner is composed under its name, so applying it reports the conflict.",
 			existing: []existingChange{subscriptions("theirs")}, want: named("theirs"),
 		},
 		"OthersControlled": {
-			reason: "Also that of another PlatformOperator.", existing: []existingChange{subscriptions("theirs of bar, for foo")}, want: named("theirs"),
+			reason: "A Subscription of another PlatformOperator is composed under its name, so applying it reports the conflict.", existing: []existingChange{subscriptions("theirs of bar, for foo")}, want: named("theirs"),
 		},
 		"ConsentsToAnother": {
-			reason: "A consent is for the one that it names.", existing: []existingChange{subscriptions("theirs for bar")}, want: named("theirs"),
+			reason: "A consent to another PlatformOperator is ignored.", existing: []existingChange{subscriptions("theirs for bar")}, want: named("theirs"),
 		},
 		"ConsentsBesideOthers": {
-			reason:   "One whose owner lets us goes before one whose owner does not.",
+			reason:   "A Subscription whose owner consents takes precedence over one whose owner does not.",
 			existing: []existingChange{subscriptions("a", "z for foo")}, want: named("z"),
 		},
 		"SeveralConsent": {
-			reason: "Of several it is always the same.", existing: []existingChange{subscriptions("b for foo", "a for foo")}, want: named("a"),
+			reason: "The first by name of several Subscriptions whose owners consent is adopted.", existing: []existingChange{subscriptions("b for foo", "a for foo")}, want: named("a"),
 		},
 	}
 }
@@ -439,17 +439,17 @@ func entryRows() map[string]composeRow {
 	}
 	return map[string]composeRow{
 		"InOrder": {
-			reason: "They come in the order of the spec, and under the names of their entries.",
+			reason: "Resources are composed in the order of the spec, under the names of their entries.",
 			op:     []builder.Change{including("z", cr("one"), "a", cr("two"))},
 			want:   with("z: Foo one", "a: Foo two"),
 		},
 		"Namespaced": {
-			reason: "A namespace of their own they keep.",
+			reason: "A resource keeps its namespace.",
 			op:     []builder.Change{including("cm", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cm","namespace":"bar"}}`)},
 			want:   with("cm: ConfigMap bar/cm"),
 		},
 		"Broken": {
-			reason: "What is no object is passed over, and the others are not.",
+			reason: "An entry that is not an object is ignored, and the others are composed.",
 			op: []builder.Change{including("nothing", ``, "null", `null`, "text", `"text"`, "list", `[]`, "cut", `{"apiVersion":`, "empty", `{}`,
 				"kindless", `{"apiVersion":"v1","metadata":{"name":"a"}}`, "versionless", `{"kind":"Foo","metadata":{"name":"a"}}`,
 				"nameless", `{"apiVersion":"v1","kind":"Foo","metadata":{"generateName":"a"}}`,
@@ -467,39 +467,39 @@ func TestComposeResources(t *testing.T) {
 		reason, manifest, want string
 	}{
 		"Kept": {
-			reason: "The content of the manifest is kept, whatever it is.",
+			reason: "The content of the manifest is kept.",
 			manifest: `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a","finalizers":["example.com/f"]},` +
 				`"spec":{"b":true,"n":null,"s":"","l":[],"o":{},"f":1.5},"data":{"status":"kept"}}`,
 			want: `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a","finalizers":["example.com/f"],` + ours + `},` +
 				`"spec":{"b":true,"n":null,"s":"","l":[],"o":{},"f":1.5},"data":{"status":"kept"}}`,
 		},
 		"Numbers": {
-			reason:   "Integers stay what they are, and of the type that the cluster's come in: else every look finds a difference.",
+			reason:   "Integers have the same Go type as those read from the cluster, so they compare as equal.",
 			manifest: `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a"},"spec":{"size":3,"big":9007199254740993}}`,
 			want: `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a",` + ours + `},` +
 				`"spec":{"size":3,"big":9007199254740993}}`,
 		},
 		"Labels": {
-			reason: "Labels and annotations of the manifest are kept, even those of a tool, since a user put them there.",
+			reason: "Labels and annotations of the manifest are kept, even those of a tool, since a user set them.",
 			manifest: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a",` +
 				`"labels":{"team":"blue","app.kubernetes.io/instance":"x"},"annotations":{"note":"kept"}}}`,
 			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","annotations":{"note":"kept"},` +
 				`"labels":{"team":"blue","app.kubernetes.io/instance":"x","operatorstatus.io/platform-operator":"foo"}}}`,
 		},
 		"LabelOfAnother": {
-			reason: "But the manifest cannot set its own owner.",
+			reason: "The manifest cannot set its owner.",
 			manifest: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","labels":{"operatorstatus.io/platform-operator":"bar"},` +
 				`"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true}]}}`,
 			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a",` + ours + `}}`,
 		},
 		"FromTheCluster": {
-			reason: "What kubectl get printed can be used: what the server sets is left to it.",
+			reason: "Fields that the server sets are removed, so output of kubectl get can be used.",
 			manifest: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","uid":"u","resourceVersion":"7","generation":3,` +
 				`"creationTimestamp":"2026-01-01T00:00:00Z","managedFields":[{"manager":"kubectl"}]},"status":{"phase":"Ready"}}`,
 			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a",` + ours + `}}`,
 		},
 		"FromTheClusterBeingDeleted": {
-			reason: "Also of an object that was going.",
+			reason: "Fields that the server sets on deletion are removed.",
 			manifest: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","deletionTimestamp":"2026-01-01T00:00:00Z",` +
 				`"deletionGracePeriodSeconds":0,"selfLink":"/api/v1/a"}}`,
 			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a",` + ours + `}}`,
@@ -566,10 +566,10 @@ func TestBars(t *testing.T) {
 		existing []existingChange
 		want     string
 	}{
-		"Own":      {"The namespace is its own, or will be.", nil, nil, ""},
+		"Own":      {"A namespace that is the PlatformOperator's own, or does not exist yet, does not block it.", nil, nil, ""},
 		"OfOthers": {"An existing namespace is a conflict if only the default names it.", nil, []existingChange{namespaceOfOthers}, "Conflict"},
-		"Named":    {"A namespace that the spec names is used.", []builder.Change{named}, []existingChange{namespaceOfOthers}, ""},
-		"Reserved": {"Unless the manager reserves it.", []builder.Change{named}, []existingChange{reserved, namespaceOfOthers}, "NamespaceReserved"},
+		"Named":    {"An existing namespace that the spec names does not block it.", []builder.Change{named}, []existingChange{namespaceOfOthers}, ""},
+		"Reserved": {"A reserved namespace that the spec names blocks it.", []builder.Change{named}, []existingChange{reserved, namespaceOfOthers}, "NamespaceReserved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

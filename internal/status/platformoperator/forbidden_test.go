@@ -25,7 +25,7 @@ func TestUnblock(t *testing.T) {
 
 // TestUnreadable verifies that the status keeps the UID of an object that can no longer be read.
 func TestUnreadable(t *testing.T) {
-	in := runs(consisting("example", bearing(builder.FooWithConditions("Ready=True"), "uid-example")))
+	in := runs(withObject("example", withUID(builder.FooWithConditions("Ready=True"), "uid-example")))
 	in.Operator.Status, _ = Compute(in)
 	last := &in.Objects[len(in.Objects)-1]
 	last.Live, last.Problem = nil, &condition.Problem{Reason: "Forbidden", Message: "So it is"}
@@ -49,14 +49,15 @@ func TestLookAgain(t *testing.T) {
 		quiet  time.Duration
 		want   time.Duration
 	}{
-		"Well":      {"Every change is an event.", nil, 0, 0, 0},
-		"Quiet":     {"A trouble will count as over.", nil, 0, time.Minute, time.Minute},
-		"Unwatched": {"A change of an object that is not watched is no event.", []given{unwatched}, 0, time.Minute, retry},
-		"First":     {"The right may be granted at once.", []given{consisting("example", builder.FooWithConditions()), forbidden}, 0, 0, time.Second},
-		"Later": {"The longer it is lacking, the more seldom.", []given{consisting("example", builder.FooWithConditions()), forbidden}, 20 * time.Second, 0,
+		"Well":      {"A PlatformOperator without problems is reconciled on events only.", nil, 0, 0, 0},
+		"Quiet":     {"A PlatformOperator that recovered is reconciled when the failure counts as over.", nil, 0, time.Minute, time.Minute},
+		"Unwatched": {"A PlatformOperator with objects that are not watched is reconciled regularly.", []given{unwatched}, 0, time.Minute, retry},
+		"First":     {"A new missing permission is retried after a second.", []given{withObject("example", builder.FooWithConditions()), forbidden}, 0, 0, time.Second},
+		"Later": {"A missing permission is retried less often the longer it lasts.", []given{withObject("example", builder.FooWithConditions()), forbidden}, 20 * time.Second, 0,
 			10 * time.Second},
-		"Long":   {"But it is looked for.", []given{consisting("example", builder.FooWithConditions()), forbidden}, time.Hour, 0, retry},
-		"Sooner": {"What is next is next.", []given{consisting("example", builder.FooWithConditions()), forbidden}, time.Hour, 2 * time.Second, 2 * time.Second},
+		"Long": {"A missing permission is retried regularly however long it lasts.", []given{withObject("example", builder.FooWithConditions()), forbidden}, time.Hour, 0, retry},
+		"Sooner": {"The earliest of several times is used.",
+			[]given{withObject("example", builder.FooWithConditions()), forbidden}, time.Hour, 2 * time.Second, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := runs(tc.given...)

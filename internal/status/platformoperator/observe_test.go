@@ -44,58 +44,58 @@ func TestObserve(t *testing.T) {
 		problem string
 	}{
 		"None": {
-			reason: "There is none.", op: builder.PlatformOperator(),
+			reason: "A package without a Subscription is reported.", op: builder.PlatformOperator(),
 			problem: "SubscriptionNotFound: No Subscription to package foo found",
 		},
 		"Global": {
-			reason: "A catalog for all namespaces is an admin's, and so is what it offers.",
+			reason: "The Subscription to a global catalog is observed, since only an admin can create that catalog.",
 			op:     builder.PlatformOperator(), subs: []operatorsv1alpha1.Subscription{tenants, real}, want: "real/foo",
 		},
 		"OnlyTenants": {
-			reason: "A tenant's catalog can offer anything as package foo.",
+			reason: "The Subscription to a tenant's catalog is not observed, since that can offer anything under the package name.",
 			op:     builder.PlatformOperator(), subs: []operatorsv1alpha1.Subscription{tenants},
 			problem: "SubscriptionNotFound: No Subscription to package foo found. Those of another namespace or catalog are tenant/foo: " +
 				"to observe one of them, set spec.package.catalog to its catalog, or recreate the PlatformOperator with its namespace in spec.namespace",
 		},
 		"NamedCatalog": {
-			reason: "Unless that is the one that is declared.",
+			reason: "The Subscription to a tenant's catalog is observed if the spec names the catalog.",
 			op:     builder.PlatformOperator(named(v1alpha1.CatalogReference{Namespace: "tenant", Name: "mine"})),
 			subs:   []operatorsv1alpha1.Subscription{tenants, real}, want: "tenant/foo",
 		},
 		"NamedCatalogAlone": {
-			reason: "Its namespace is that of the default catalog.",
+			reason: "A catalog without a namespace is in the namespace of the default catalog.",
 			op:     builder.PlatformOperator(named(v1alpha1.CatalogReference{Name: "operators"})),
 			subs:   []operatorsv1alpha1.Subscription{real, sub("tenant", "tenant", "operators")}, want: "real/foo",
 		},
 		"NamedNamespace": {
-			reason: "In the declared namespace it is of any catalog.",
+			reason: "In the namespace of the spec a Subscription to any catalog is observed.",
 			op:     builder.PlatformOperator(in("tenant")), subs: []operatorsv1alpha1.Subscription{tenants, real}, want: "tenant/foo",
 		},
 		"NamedBoth": {
-			reason: "Unless another is declared.",
+			reason: "A Subscription in the namespace of the spec is not observed if the spec names another catalog.",
 			op:     builder.PlatformOperator(in("tenant"), named(v1alpha1.CatalogReference{Name: "operators"})),
 			subs:   []operatorsv1alpha1.Subscription{tenants},
 			problem: "SubscriptionNotFound: No Subscription to package foo found in namespace tenant. Those of another namespace or catalog are tenant/foo: " +
 				"to observe one of them, set spec.package.catalog to its catalog, or recreate the PlatformOperator with its namespace in spec.namespace",
 		},
 		"Two": {
-			reason: "It is not known which is meant.",
+			reason: "Several Subscriptions are ambiguous.",
 			op:     builder.PlatformOperator(), subs: []operatorsv1alpha1.Subscription{real, other},
 			problem: "SubscriptionAmbiguous: 2 Subscriptions to package foo exist: other/foo, real/foo. To select one, " +
 				"set spec.package.catalog, or recreate the PlatformOperator with spec.namespace",
 		},
 		"Settled": {
-			reason: "What has been observed is not made ambiguous by another.",
+			reason: "The observed Subscription is kept if another one is created.",
 			op:     builder.PlatformOperator(has("real")), subs: []operatorsv1alpha1.Subscription{other, real}, want: "real/foo",
 		},
 		"SettledAndGone": {
-			reason: "Nor replaced by it.",
+			reason: "The observed Subscription is not replaced by another one after it was deleted.",
 			op:     builder.PlatformOperator(has("real")), subs: []operatorsv1alpha1.Subscription{other},
 			problem: "SubscriptionNotFound: No Subscription to package foo found in namespace real. Those of another namespace or catalog are other/foo: " +
 				"to observe one of them, set spec.package.catalog to its catalog, or recreate the PlatformOperator with its namespace in spec.namespace",
 		},
 		"Specless": {
-			reason: "One without a spec is for nothing.",
+			reason: "A Subscription without a spec is ignored.",
 			op:     builder.PlatformOperator(), subs: []operatorsv1alpha1.Subscription{specless, real}, want: "real/foo",
 		},
 	} {

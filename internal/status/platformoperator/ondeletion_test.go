@@ -22,24 +22,26 @@ func TestOnDeletion(t *testing.T) {
 		want   string
 	}{
 		"Not yet": {
-			"An operator that has not run has no custom resources.", beginning(),
+			"The message lists no custom resources before the operator has run.", beginning(),
 			"Uninstalls the operator and deletes namespace foo, once there are no volume claims, workloads, Secrets or ConfigMaps of users in namespace foo",
 		},
 		"Runs": {
-			"Its custom resources are waited for.", runs(owning),
+			"The message lists the kinds of the operator's custom resources.", runs(owning),
 			"Uninstalls foo.v1 and deletes namespace foo, once there are no custom resources of bars.example.com, foos.example.com, " +
 				"or volume claims, workloads, Secrets or ConfigMaps of users in namespace foo",
 		},
 		"Namespace stays": {
-			"A namespace that it did not make stays, with what is in it.", runs(owning, unowned),
+			"The message lists no objects of users if the namespace is kept.", runs(owning, unowned),
 			"Uninstalls foo.v1, once there are no custom resources of bars.example.com, foos.example.com",
 		},
 		"Orphan": {
-			"The policy leaves all.", runs(asked(func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })),
+			"With deletionPolicy Orphan nothing is deleted.",
+			runs(withOperator(func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })),
 			"Nothing is deleted, since deletionPolicy is Orphan: the operator keeps running and is no longer managed",
 		},
 		"Observe": {
-			"Who only observes has made nothing.", runs(asked(func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = v1alpha1.ManagementObserve })),
+			"With managementPolicy Observe nothing is deleted.",
+			runs(withOperator(func(op *v1alpha1.PlatformOperator) { op.Spec.ManagementPolicy = v1alpha1.ManagementObserve })),
 			"Nothing is deleted, since managementPolicy is Observe",
 		},
 	} {
@@ -62,7 +64,7 @@ func TestWaitingForUsers(t *testing.T) {
 	for _, c := range got.Conditions {
 		conditions[c.Type] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
 	}
-	if diff := cmp.Diff(how("Synced=False/UsersData", "Ready=False/UsersData"), conditions); diff != "" {
+	if diff := cmp.Diff(runningConditions("Synced=False/UsersData", "Ready=False/UsersData"), conditions); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if len(got.Resources) != len(in.Operator.Status.Resources) || got.FailingSince != nil {

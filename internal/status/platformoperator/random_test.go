@@ -24,8 +24,8 @@ const rounds = 500
 // TestRandom verifies that the status of any Inputs is consistent.
 func TestRandom(t *testing.T) {
 	for name, check := range map[string]func(*testing.T, Inputs, v1alpha1.PlatformOperatorStatus){
-		"Sense":   checkSense,
-		"Fixed":   checkFixed,
+		"Sense":   checkConditions,
+		"Fixed":   checkStable,
 		"Failing": checkFailing,
 		"Times":   checkTimes,
 		"Ready":   checkReady,
@@ -37,7 +37,7 @@ func TestRandom(t *testing.T) {
 				got, again := Compute(given)
 				check(t, given, got)
 				if again < 0 || (again > 0) != (got.QuietSince != nil) {
-					t.Errorf("quiet since %v, and looks again in %v", got.QuietSince, again)
+					t.Errorf("quiet since %v, reconciled again in %v", got.QuietSince, again)
 				}
 			})
 		})
@@ -50,7 +50,7 @@ func TestPure(t *testing.T) {
 		given := in()
 		got, _ := Compute(given)
 		if diff := cmp.Diff(in(), given); diff != "" {
-			t.Errorf("Compute changed what it was given:\n%s", diff)
+			t.Errorf("Compute changed its input:\n%s", diff)
 		}
 		if second, _ := Compute(given); !cmp.Equal(got, second) {
 			t.Errorf("-first +second\n%s", cmp.Diff(got, second))
@@ -63,7 +63,7 @@ func TestPure(t *testing.T) {
 			got.RelatedObjects[i].Name = "changed"
 		}
 		if diff := cmp.Diff(in(), given); diff != "" {
-			t.Errorf("What was given changes with what came of it:\n%s", diff)
+			t.Errorf("the input shares memory with the result:\n%s", diff)
 		}
 	})
 }
@@ -77,13 +77,13 @@ func eachRound(t *testing.T, try func(in func() Inputs)) {
 		in := func() Inputs { return randomInputs(rand.New(rand.NewPCG(seed, i))) }
 		try(in)
 		if t.Failed() {
-			t.Fatalf("seed %d, round %d:\n%s", seed, i, story(in()))
+			t.Fatalf("seed %d, round %d:\n%s", seed, i, describe(in()))
 		}
 	}
 }
 
-// story summarizes Inputs.
-func story(in Inputs) string {
+// describe summarizes Inputs.
+func describe(in Inputs) string {
 	out := fmt.Sprintf("policy %q, duplicates %v, yields %t, no OLM %t, observed %v\n",
 		in.Operator.Spec.ManagementPolicy, in.Duplicates, in.Yields, in.NoOLM, in.Observed)
 	for _, c := range in.Operator.Status.Conditions {
@@ -206,7 +206,7 @@ func randomMoment(r *rand.Rand) Inputs {
 		}
 	}
 	for i := range r.IntN(3) {
-		consisting(fmt.Sprintf("entry-%d", i), randomObject(r, i))(&in)
+		withObject(fmt.Sprintf("entry-%d", i), randomObject(r, i))(&in)
 		last := &in.Objects[len(in.Objects)-1]
 		switch r.IntN(6) {
 		case 0:
@@ -218,7 +218,7 @@ func randomMoment(r *rand.Rand) Inputs {
 		}
 	}
 	if oneIn(r, 6) {
-		leaving("gone", randomObject(r, 9))(&in)
+		withLeavingObject("gone", randomObject(r, 9))(&in)
 	}
 	if oneIn(r, 5) {
 		in.Duplicates = []string{"bar", "baz"}[:1+r.IntN(2)]
@@ -267,9 +267,9 @@ func randomOLM(r *rand.Rand, in *Inputs) {
 		if oneIn(r, 3) {
 			continue
 		}
-		csv := because(csv(name, pick(r, append(names, "")...), phase()), olm.ConditionReason(reason()), message())
+		csv := withReason(csv(name, pick(r, append(names, "")...), phase()), olm.ConditionReason(reason()), message())
 		if oneIn(r, 3) {
-			csv = because(goingOn(csv, phase()), csv.Status.Reason, csv.Status.Message)
+			csv = withReason(goingOn(csv, phase()), csv.Status.Reason, csv.Status.Message)
 		}
 		there = append(there, pick(r, csv, byOLM(csv.DeepCopy())))
 	}
@@ -326,7 +326,7 @@ func TestComposeRandom(t *testing.T) {
 		for _, d := range got {
 			checkOwned(t, op, d.Object)
 			if entries[d.Entry] {
-				t.Errorf("%s is there twice", d.Entry)
+				t.Errorf("duplicate entry %s", d.Entry)
 			}
 			entries[d.Entry] = true
 		}
@@ -337,7 +337,7 @@ func TestComposeRandom(t *testing.T) {
 		r.Shuffle(len(s.Groups), func(i, j int) { s.Groups[i], s.Groups[j] = s.Groups[j], s.Groups[i] })
 		r.Shuffle(len(s.Subscriptions), func(i, j int) { s.Subscriptions[i], s.Subscriptions[j] = s.Subscriptions[j], s.Subscriptions[i] })
 		if diff := cmp.Diff(outline(got), outline(Compose(op, s))); diff != "" {
-			t.Errorf("shuffled it composes another: -one +other\n%s", diff)
+			t.Errorf("the result depends on the order of the input: -one +other\n%s", diff)
 		}
 		untouched, _ := generate()
 		if diff := cmp.Diff(untouched, op); diff != "" {

@@ -7,12 +7,12 @@ func TestReserved(t *testing.T) {
 		reason, list, namespace string
 		want, fails             bool
 	}{
-		"Name":       {reason: "A name means itself.", list: "kube-*, default", namespace: "default", want: true},
-		"Pattern":    {reason: "A star stands for anything.", list: "kube-*,default", namespace: "kube-system", want: true},
-		"Other":      {reason: "What is not listed is open.", list: "kube-*,default", namespace: "defaulted"},
-		"Empty":      {reason: "An empty list reserves nothing.", list: "", namespace: "default"},
-		"NoPattern":  {reason: "What can never match is a mistake.", list: "kube-[", fails: true},
-		"OnlyCommas": {reason: "What is between commas may be empty.", list: ",,", namespace: ""},
+		"Name":       {reason: "A listed name matches.", list: "kube-*, default", namespace: "default", want: true},
+		"Pattern":    {reason: "A star matches any characters.", list: "kube-*,default", namespace: "kube-system", want: true},
+		"Other":      {reason: "A name that is not listed does not match.", list: "kube-*,default", namespace: "defaulted"},
+		"Empty":      {reason: "An empty list matches nothing.", list: "", namespace: "default"},
+		"NoPattern":  {reason: "An invalid pattern is an error.", list: "kube-[", fails: true},
+		"OnlyCommas": {reason: "Empty entries are ignored.", list: ",,", namespace: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reserved, err := ParseReserved(tc.list)

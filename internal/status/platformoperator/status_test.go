@@ -41,7 +41,7 @@ type (
 func beginning(changes ...given) Inputs {
 	in := Inputs{Operator: builder.PlatformOperator(), DegradedInertia: 2 * time.Minute, Now: noon}
 	for _, d := range Compose(in.Operator, existingWith()) {
-		in.Objects = append(in.Objects, Object{Desired: d, Live: bearing(d.Object, types.UID("uid-"+d.Entry))})
+		in.Objects = append(in.Objects, Object{Desired: d, Live: withUID(d.Object, types.UID("uid-"+d.Entry))})
 	}
 	return with(in, changes...)
 }
@@ -122,12 +122,12 @@ func byOLM(csv *clusterServiceVersion) *clusterServiceVersion {
 	return csv
 }
 
-func because(csv *clusterServiceVersion, reason olm.ConditionReason, message string) *clusterServiceVersion {
+func withReason(csv *clusterServiceVersion, reason olm.ConditionReason, message string) *clusterServiceVersion {
 	csv.Status.Reason, csv.Status.Message = reason, message
 	return csv
 }
 
-func supporting(csv *clusterServiceVersion, supported ...olm.InstallModeType) *clusterServiceVersion {
+func withInstallModes(csv *clusterServiceVersion, supported ...olm.InstallModeType) *clusterServiceVersion {
 	csv.Spec.InstallModes = existingWith(modes(supported...)).InstallModes
 	return csv
 }
@@ -136,8 +136,8 @@ func succeeded(name, replaces string) *clusterServiceVersion {
 	return csv(name, replaces, olm.CSVPhasePending, olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded)
 }
 
-// givingWay returns foo.v1, which serves until its replacement has Succeeded.
-func givingWay() *clusterServiceVersion {
+// beingReplaced returns foo.v1, which serves until its replacement has Succeeded.
+func beingReplaced() *clusterServiceVersion {
 	return csv("foo.v1", "", olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded, olm.CSVPhaseReplacing)
 }
 
@@ -151,15 +151,15 @@ func probed(conditions ...string) given {
 	}
 }
 
-// consisting adds an entry with a live object.
-func consisting(entry string, live *unstructured.Unstructured) given {
+// withObject adds an entry with a live object.
+func withObject(entry string, live *unstructured.Unstructured) given {
 	return func(in *Inputs) {
 		in.Objects = append(in.Objects, Object{Desired: Desired{Entry: entry, Object: live}, Live: live})
 	}
 }
 
-// leaving adds an object that is no longer desired.
-func leaving(entry string, live *unstructured.Unstructured) given {
+// withLeavingObject adds an object that is no longer desired.
+func withLeavingObject(entry string, live *unstructured.Unstructured) given {
 	return func(in *Inputs) {
 		in.Objects = append(in.Objects, Object{Desired: Desired{Entry: entry, Object: live}, Live: live, Leaving: true})
 	}
@@ -176,14 +176,14 @@ func problem(entry, reason, message string) given {
 	}
 }
 
-func bearing(o *unstructured.Unstructured, uid types.UID) *unstructured.Unstructured {
+func withUID(o *unstructured.Unstructured, uid types.UID) *unstructured.Unstructured {
 	out := o.DeepCopy()
 	out.SetUID(uid)
 	return out
 }
 
-// asked changes the PlatformOperator itself.
-func asked(changes ...builder.Change) given {
+// withOperator changes the PlatformOperator itself.
+func withOperator(changes ...builder.Change) given {
 	return func(in *Inputs) {
 		for _, change := range changes {
 			change(in.Operator)
@@ -191,8 +191,8 @@ func asked(changes ...builder.Change) given {
 	}
 }
 
-// nothingMade removes the composed objects.
-func nothingMade(in *Inputs) { in.Objects = nil }
+// withoutObjects removes the composed objects.
+func withoutObjects(in *Inputs) { in.Objects = nil }
 
 // runs returns the Inputs of foo.v1, which is up to date and has a status that reports it.
 func runs(changes ...given) Inputs {
@@ -201,8 +201,8 @@ func runs(changes ...given) Inputs {
 	return after(running, changes...)
 }
 
-// how returns the conditions of an operator that runs and has no Probe, with changes.
-func how(changes ...string) map[string]string {
+// runningConditions returns the conditions of an operator that runs and has no Probe, with changes.
+func runningConditions(changes ...string) map[string]string {
 	return builder.Changed(map[string]string{
 		"Important":   "False/NoProbe",
 		"Installed":   "True/Installed",
@@ -214,15 +214,15 @@ func how(changes ...string) map[string]string {
 	}, changes...)
 }
 
-// onItsWay returns the conditions of an operator that has never run.
-func onItsWay(changes ...string) map[string]string {
-	return how(append([]string{
+// installingConditions returns the conditions of an operator that has never run.
+func installingConditions(changes ...string) map[string]string {
+	return runningConditions(append([]string{
 		"Installed=False/Installing", "Progressing=True/Installing", "Ready=False/Creating", "UpToDate=False/NewestDoesNotRun",
 	}, changes...)...)
 }
 
-// whole returns the resources of a PlatformOperator that is ready, except for the Subscription.
-func whole(subscription string, more ...string) []string {
+// allResources returns the resources of a PlatformOperator that is ready, except for the Subscription.
+func allResources(subscription string, more ...string) []string {
 	return append([]string{"namespace", "operatorgroup", strings.TrimSpace("subscription " + subscription)}, more...)
 }
 
@@ -266,10 +266,10 @@ func TestCompute(t *testing.T) {
 					t.Errorf("%s\nversion, failingReason: -want +got\n%s", tc.reason, diff)
 				}
 				if diff := cmp.Diff(before, tc.in); diff != "" {
-					t.Errorf("the inputs, which may be the cache's, were changed:\n%s", diff)
+					t.Errorf("the inputs, which may be in a cache, were changed:\n%s", diff)
 				}
-				checkSense(t, tc.in, got)
-				checkFixed(t, tc.in, got)
+				checkConditions(t, tc.in, got)
+				checkStable(t, tc.in, got)
 				checkFailing(t, tc.in, got)
 				checkTimes(t, tc.in, got)
 				checkReady(t, tc.in, got)
@@ -280,7 +280,7 @@ func TestCompute(t *testing.T) {
 			})
 		}
 	}
-	for c := range how() {
+	for c := range runningConditions() {
 		for _, status := range []string{"True", "False"} {
 			if !seen[c+"="+status] {
 				t.Errorf("no case shows %s=%s", c, status)
@@ -348,25 +348,25 @@ func installRows() map[string]statusRow {
 	)
 	failed := func(reason, message string, changes ...given) statusRow {
 		return statusRow{
-			in: beginning(changes...), want: onItsWay("Ready=False/Failed", "Installed=False/"+reason),
+			in: beginning(changes...), want: installingConditions("Ready=False/Failed", "Installed=False/"+reason),
 			messages: map[string]string{
 				"Ready":     fmt.Sprintf("Subscription foo/foo is not ready (%s): %s", reason, message),
 				"Installed": message, "Progressing": message,
 			},
-			resources: whole(fmt.Sprintf("(%s): %s", reason, message)), failing: reason,
+			resources: allResources(fmt.Sprintf("(%s): %s", reason, message)), failing: reason,
 		}
 	}
 	waiting := func(message string, changes ...given) statusRow {
 		return statusRow{
-			in: beginning(changes...), want: onItsWay(),
+			in: beginning(changes...), want: installingConditions(),
 			messages: map[string]string{
 				"Ready":     "Subscription foo/foo is not ready (Installing): " + message,
 				"Installed": message, "Progressing": message, "UpToDate": message,
 			},
-			resources: whole("(Installing): " + message),
+			resources: allResources("(Installing): " + message),
 		}
 	}
-	reasoned := func(reason string, row statusRow) statusRow {
+	rowWith := func(reason string, row statusRow) statusRow {
 		row.reason = reason
 		return row
 	}
@@ -376,53 +376,53 @@ func installRows() map[string]statusRow {
 	}
 	unsubscribed := waiting("Waiting for a Subscription to package foo")
 	unsubscribed.want["UpToDate"] = "False/SubscriptionNotFound"
-	neverAvailable := because(csv("foo.v1", "", olm.CSVPhaseInstalling, olm.CSVPhaseFailed),
+	neverAvailable := withReason(csv("foo.v1", "", olm.CSVPhaseInstalling, olm.CSVPhaseFailed),
 		"InstallCheckFailed", "Deployment foo is not available")
-	unsupported := because(supporting(csv("foo.v1", "", olm.CSVPhaseFailed), olm.InstallModeTypeSingleNamespace),
+	unsupported := withReason(withInstallModes(csv("foo.v1", "", olm.CSVPhaseFailed), olm.InstallModeTypeSingleNamespace),
 		olm.CSVReasonUnsupportedOperatorGroup, "")
 	return map[string]statusRow{
-		"JustCreated": reasoned("What was made this moment is being created, and nothing is wrong.", unsubscribed),
-		"NotResolved": reasoned("Until it is resolved, the Subscription reports what it waits for.",
+		"JustCreated": rowWith("A PlatformOperator whose Subscription does not exist yet is being created.", unsubscribed),
+		"NotResolved": rowWith("A Subscription that is not resolved reports the reason.",
 			waiting("Waiting for CatalogSource global/operators to be read",
 				subscribed("", "", "Waiting for CatalogSource global/operators to be read"))),
-		"NotResolvedAndSilent": reasoned("If it has no message, its resolution is waited for.",
+		"NotResolvedAndSilent": rowWith("A Subscription without a message is waiting to be resolved.",
 			waiting("Waiting for Subscription foo/foo to be resolved", subscribed("", "", ""))),
-		"PackageNotFound": reasoned("No waiting helps where there is no such package.",
+		"PackageNotFound": rowWith("A package that does not exist is a failure.",
 			unknown(failed("PackageNotFound", noPackage, subscribed("", "", noPackage,
 				"ResolutionFailed=True/PackageNotFound: "+noPackage, "PackageChannelInvalid=True/PackageNotFound: "+noPackage)))),
 		"HalfRefused": {
-			reason: "Of an installation that failed the operator may run already: it is not installed for that.",
+			reason: "An operator that runs although its InstallPlan failed is not installed.",
 			in: beginning(subscribed("foo.v1", "foo.v1", refused, "InstallPlanFailed=True/InstallPlanFailed: "+refused),
 				csvs(succeeded("foo.v1", ""))),
-			want:    how("Installed=False/InstallPlanFailed", "Progressing=True/Installing", "Ready=False/Failed", "UpToDate=False/NewestDoesNotRun"),
-			version: "1.0.0", resources: whole("(InstallPlanFailed): " + refused), failing: "InstallPlanFailed",
+			want:    runningConditions("Installed=False/InstallPlanFailed", "Progressing=True/Installing", "Ready=False/Failed", "UpToDate=False/NewestDoesNotRun"),
+			version: "1.0.0", resources: allResources("(InstallPlanFailed): " + refused), failing: "InstallPlanFailed",
 		},
-		"CatalogInvalid": reasoned("Nor where there is no such catalog.",
+		"CatalogInvalid": rowWith("A catalog that does not exist is a failure.",
 			unknown(failed("CatalogSourceNotFound", noCatalog, subscribed("", "", noCatalog,
 				"CatalogSourceInvalid=True/CatalogSourceNotFound: "+noCatalog, "ResolutionFailed=True/CatalogSourceNotFound: "+noCatalog)))),
-		"BundleInvalid": reasoned("Nor where the bundle makes no sense.",
+		"BundleInvalid": rowWith("An invalid bundle is a failure.",
 			failed("BundleInvalid", noBundle, subscribed("", "", noBundle, "ResolutionFailed=True/BundleInvalid: "+noBundle))),
-		"PlanRunning": reasoned("An InstallPlan at work is waited for.",
+		"PlanRunning": rowWith("An InstallPlan that is being installed is waited for.",
 			waiting("Waiting for InstallPlan foo/install-1, which installs foo.v1",
 				subscribed("foo.v1", "", "Waiting for InstallPlan foo/install-1, which installs foo.v1"))),
-		"PlanFailed": reasoned("A manifest that is refused is reported, with what to do about it.",
+		"PlanFailed": rowWith("An InstallPlan that failed is reported with a way to repair it.",
 			failed("InstallPlanFailed", refused, subscribed("foo.v1", "", refused, "InstallPlanFailed=True/InstallPlanFailed: "+refused))),
-		"AwaitingApproval": reasoned("With Manual approval, a missing approval is reported, but is not a failure.",
-			waiting(approve, asked(approving(olm.ApprovalManual)),
+		"AwaitingApproval": rowWith("A missing approval by a user is reported, and is not a failure.",
+			waiting(approve, withOperator(approving(olm.ApprovalManual)),
 				subscribed("foo.v1", "", approve, "InstallPlanAwaitingManualApproval=True/RequiresApproval: "+approve))),
-		"NeitherInstallMode": reasoned("An operator that fits no OperatorGroup of ours needs one of a person's.",
+		"NeitherInstallMode": rowWith("An operator without a supported install mode needs an OperatorGroup of a user.",
 			failed("InstallModesUnsupported", neither, subscribed("foo.v1", "", "Waiting",
 				"InstalledCSVFailed=True/CSVFailed: ClusterServiceVersion foo/foo.v1 is Failed"), csvs(unsupported))),
-		"RolloutFailed": reasoned("A rollout that never becomes available is a failure, in the words of the operator.",
+		"RolloutFailed": rowWith("A rollout that does not become available is a failure with the operator's own message.",
 			failed("CSVFailed", rollout, csvs(neverAvailable),
 				subscribed("foo.v1", "", rollout, "InstalledCSVFailed=True/CSVFailed: "+rollout))),
 		"Installing": {
-			reason: "While the operator is being installed its own words come up.",
+			reason: "The message of the ClusterServiceVersion is reported during the installation.",
 			in: beginning(
 				subscribed("foo.v1", "", "Waiting for ClusterServiceVersion foo/foo.v1, which is Installing"),
 				csvs(installing("foo.v1", "")),
 			),
-			want: onItsWay(),
+			want: installingConditions(),
 			messages: map[string]string{
 				"Ready": "Subscription foo/foo is not ready (Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): " +
 					"0 of 1 pods are available",
@@ -431,58 +431,58 @@ func installRows() map[string]statusRow {
 				"Synced":      "Every object exists as declared",
 				"Upgradeable": "The operator has no Probe, so this is not known",
 			},
-			resources: whole("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available"),
+			resources: allResources("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available"),
 		},
 		"CatalogsUnhealthy": {
 			reason: "Another catalog that is unhealthy does not block the installation.",
 			in: beginning(
 				subscribed("foo.v1", "foo.v1", "", "CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound: other does not answer"),
 				csvs(succeeded("foo.v1", ""))),
-			want: how(), version: "1.0.0", resources: whole(""),
+			want: runningConditions(), version: "1.0.0", resources: allResources(""),
 		},
 	}
 }
 
 func installing(name, replaces string) *clusterServiceVersion {
-	return because(csv(name, replaces, olm.CSVPhasePending, olm.CSVPhaseInstalling), olm.CSVReasonWaiting, "0 of 1 pods are available")
+	return withReason(csv(name, replaces, olm.CSVPhasePending, olm.CSVPhaseInstalling), olm.CSVReasonWaiting, "0 of 1 pods are available")
 }
 
 // runRows cover an operator that is up to date, and the conditions of its Probe.
 func runRows() map[string]statusRow {
 	return map[string]statusRow{
 		"Running": {
-			reason: "All is well: the message names what runs.",
-			in:     runs(), want: how(), version: "1.0.0", resources: whole(""),
+			reason: "An operator that runs is ready, and the messages contain its name.",
+			in:     runs(), want: runningConditions(), version: "1.0.0", resources: allResources(""),
 			messages: map[string]string{
 				"Ready": "foo.v1 runs", "Installed": "foo.v1 is installed", "UpToDate": "foo.v1 is the newest, and runs",
 				"Progressing": "Nothing is being installed or updated",
 			},
 		},
 		"FirstSeenRunning": {
-			reason: "Also if it ran before the first reconcile, such as an operator that was adopted.",
+			reason: "An operator that ran before the first reconcile, such as an adopted one, is ready.",
 			in:     beginning(subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
-			want:   how(), version: "1.0.0", resources: whole(""),
+			want:   runningConditions(), version: "1.0.0", resources: allResources(""),
 		},
 		"Probe": {
 			reason: "The Probe's conditions are copied with their reasons and messages.",
 			in: runs(probed("Upgradeable=True/AllUpgradeable: 2 of 2 allow it",
 				"Important=True/ConditionsTrue: BadConnectivity is True of Foo foo/example")),
-			want:    how("Upgradeable=True/AllUpgradeable", "Important=True/ConditionsTrue"),
-			version: "1.0.0", resources: whole(""),
+			want:    runningConditions("Upgradeable=True/AllUpgradeable", "Important=True/ConditionsTrue"),
+			version: "1.0.0", resources: allResources(""),
 			messages: map[string]string{"Upgradeable": "2 of 2 allow it", "Important": "BadConnectivity is True of Foo foo/example"},
 		},
 		"ProbeSaysNo": {
-			reason: "An operator that must not be updated just now is well, with or without an update.",
+			reason: "An operator that must not be updated now is ready.",
 			in: runs(probed("Upgradeable=False/NotUpgradeable: Foo foo/example: Migrating is True",
 				"Important=False/NothingImportant: Nothing is")),
-			want:    how("Upgradeable=False/NotUpgradeable", "Important=False/NothingImportant"),
-			version: "1.0.0", resources: whole(""),
+			want:    runningConditions("Upgradeable=False/NotUpgradeable", "Important=False/NothingImportant"),
+			version: "1.0.0", resources: allResources(""),
 			messages: map[string]string{"Upgradeable": "Foo foo/example: Migrating is True"},
 		},
 		"ProbeSilent": {
 			reason: "The conditions are Unknown until the Probe sets them.",
-			in:     runs(probed()), want: how("Upgradeable=Unknown/NotRead", "Important=Unknown/NotRead"),
-			version: "1.0.0", resources: whole(""),
+			in:     runs(probed()), want: runningConditions("Upgradeable=Unknown/NotRead", "Important=Unknown/NotRead"),
+			version: "1.0.0", resources: allResources(""),
 			messages: map[string]string{"Upgradeable": "Probe foo/foo.v1 does not report it yet"},
 		},
 	}
@@ -500,13 +500,13 @@ func updateRows() map[string]statusRow {
 		broken    = "ClusterServiceVersion foo/foo.v2 is Failed (InstallCheckFailed): Deployment foo is not available"
 		refused   = "InstallPlan foo/install-2 for foo.v2 failed: CustomResourceDefinition foos.example.com: refused"
 	)
-	waits := func(reason, conditionType, why, message string, probe given, upgradeable string) statusRow {
+	waitingRow := func(reason, conditionType, why, message string, probe given, upgradeable string) statusRow {
 		return statusRow{
 			reason: reason,
 			in: runs(subscribed("foo.v2", "foo.v1", message, available, fmt.Sprintf("%s=True/%s: %s", conditionType, why, message)),
 				probe),
-			want:    how("UpToDate=False/NewestDoesNotRun", "Progressing=False/UpdateHeld", "Upgradeable="+upgradeable),
-			version: "1.0.0", resources: whole(""),
+			want:    runningConditions("UpToDate=False/NewestDoesNotRun", "Progressing=False/UpdateHeld", "Upgradeable="+upgradeable),
+			version: "1.0.0", resources: allResources(""),
 			messages: map[string]string{"UpToDate": message, "Progressing": message, "Ready": "foo.v1 runs"},
 		}
 	}
@@ -514,28 +514,28 @@ func updateRows() map[string]statusRow {
 	busy := probed("Upgradeable=False/NotUpgradeable: Foo foo/example: Migrating is True")
 	out := map[string]statusRow{
 		"Available": {
-			reason:  "A newer version is reported, and that it is not being installed yet.",
+			reason:  "A newer version is reported before it is installed.",
 			in:      runs(subscribed("foo.v1", "foo.v1", "Waiting for an InstallPlan for foo.v2", available)),
-			want:    how("UpToDate=False/NewestDoesNotRun"),
-			version: "1.0.0", resources: whole(""),
+			want:    runningConditions("UpToDate=False/NewestDoesNotRun"),
+			version: "1.0.0", resources: allResources(""),
 			messages: map[string]string{"UpToDate": "Waiting for an InstallPlan for foo.v2"},
 		},
-		"Held": waits("An update that the operator holds is no trouble, and it is known who holds it.",
+		"Held": waitingRow("A held update is not a failure, and the message contains the cause of the hold.",
 			"UpgradeHeld", "ProbeNotUpgradeable", held, busy, "False/NotUpgradeable"),
-		"HeldUnread": waits("An old condition of the Probe does not count while the gate waits to read it.",
+		"HeldUnread": waitingRow("While the gate waits to read the Probe, the previous condition of the Probe is ignored.",
 			"UpgradeHeld", "ProbeNotRead", unread, probed("Upgradeable=True/AllUpgradeable: 2 of 2"), "False/ProbeNotRead"),
-		"HeldByOperator": waits("The operator's own condition is copied as a Probe's is.",
+		"HeldByOperator": waitingRow("The operator's own OperatorCondition is reported like the condition of a Probe.",
 			"UpgradeHeld", "OperatorConditionNotUpgradeable", objects, none, "False/OperatorConditionNotUpgradeable"),
-		"HeldByNeighbour": waits("Where another Subscription's approval is missing, this operator may be updated all the same.",
+		"HeldByNeighbour": waitingRow("A missing approval of another Subscription does not make this operator not upgradeable.",
 			"UpgradeHeld", "ApprovalMissing", neighbour, none, "True/NoProbe"),
-		"AwaitingApproval": waits("So it may while an approval by a user is missing: the message contains the command.",
+		"AwaitingApproval": waitingRow("A missing approval by a user does not make the operator not upgradeable, and the message contains the command.",
 			"InstallPlanAwaitingManualApproval", "RequiresApproval", approve, none, "True/NoProbe"),
 		"Updating": {
-			reason: "Through an update the old version runs on.",
+			reason: "The previous version is reported as running during an update.",
 			in: runs(subscribed("foo.v2", "foo.v1", "Waiting for ClusterServiceVersion foo/foo.v2, which is Installing", available),
-				csvs(givingWay(), installing("foo.v2", "foo.v1"))),
-			want:    how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
-			version: "1.0.0", resources: whole(""),
+				csvs(beingReplaced(), installing("foo.v2", "foo.v1"))),
+			want:    runningConditions("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
+			version: "1.0.0", resources: allResources(""),
 			messages: map[string]string{
 				"Ready": "foo.v1 runs",
 				"Progressing": "foo.v1 is being updated to foo.v2: ClusterServiceVersion foo/foo.v2 is Installing (InstallWaiting): " +
@@ -543,61 +543,61 @@ func updateRows() map[string]statusRow {
 			},
 		},
 		"UpdateFailed": {
-			reason: "An update that failed may have left nothing running, and somebody has to see to it.",
-			in: after(runs(subscribed("foo.v2", "foo.v1", "Waiting", available), csvs(givingWay(), installing("foo.v2", "foo.v1"))),
+			reason: "A failed update is a failure, since the operator may no longer run.",
+			in: after(runs(subscribed("foo.v2", "foo.v1", "Waiting", available), csvs(beingReplaced(), installing("foo.v2", "foo.v1"))),
 				subscribed("foo.v2", "foo.v1", broken, available, "InstalledCSVFailed=True/CSVFailed: "+broken),
-				csvs(givingWay(), because(csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling, olm.CSVPhaseFailed), "InstallCheckFailed",
+				csvs(beingReplaced(), withReason(csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling, olm.CSVPhaseFailed), "InstallCheckFailed",
 					"Deployment foo is not available"))),
-			want:      how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=False/Degraded"),
+			want:      runningConditions("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=False/Degraded"),
 			version:   "1.0.0",
-			resources: whole("(CSVFailed): " + broken), failing: "CSVFailed",
+			resources: allResources("(CSVFailed): " + broken), failing: "CSVFailed",
 			messages: map[string]string{
 				"Ready":     "Subscription foo/foo is not ready (CSVFailed): " + broken,
 				"Installed": "foo.v1 is installed",
 			},
 		},
 		"UpdateRefused": {
-			reason: "An operator whose update fails keeps running, but is failing.",
+			reason: "An operator whose update is refused keeps running and is failing.",
 			in: runs(subscribed("foo.v2", "foo.v1", refused, available, "InstallPlanFailed=True/InstallPlanFailed: "+refused),
 				csvs(succeeded("foo.v1", ""))),
-			want:     how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
+			want:     runningConditions("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
 			messages: map[string]string{"Ready": "foo.v1 runs, but: " + refused},
-			version:  "1.0.0", resources: whole(""), failing: "InstallPlanFailed",
+			version:  "1.0.0", resources: allResources(""), failing: "InstallPlanFailed",
 		},
 		"CatalogGone": {
-			reason: "So is one whose catalog can no longer be read.",
+			reason: "An operator whose catalog can no longer be read keeps running and is failing.",
 			in: runs(subscribed("foo.v1", "foo.v1", "CatalogSource global/operators is away",
 				"CatalogSourceInvalid=True/CatalogSourceUnreadable: CatalogSource global/operators is away"), csvs(succeeded("foo.v1", ""))),
-			want:     how("UpToDate=False/NewestNotKnown"),
+			want:     runningConditions("UpToDate=False/NewestNotKnown"),
 			messages: map[string]string{"Ready": "foo.v1 runs, but: CatalogSource global/operators is away"},
-			version:  "1.0.0", resources: whole(""), failing: "CatalogSourceUnreadable",
+			version:  "1.0.0", resources: allResources(""), failing: "CatalogSourceUnreadable",
 		},
 		"Updated": {
-			reason: "Once the new one has Succeeded it is what runs.",
-			in: after(runs(subscribed("foo.v2", "foo.v1", "Waiting", available), csvs(givingWay(), installing("foo.v2", "foo.v1"))),
-				subscribed("foo.v2", "foo.v2", ""), csvs(givingWay(), succeeded("foo.v2", "foo.v1"))),
-			want: how(), version: "2.0.0", resources: whole(""),
+			reason: "The new version is reported as running once it has Succeeded.",
+			in: after(runs(subscribed("foo.v2", "foo.v1", "Waiting", available), csvs(beingReplaced(), installing("foo.v2", "foo.v1"))),
+				subscribed("foo.v2", "foo.v2", ""), csvs(beingReplaced(), succeeded("foo.v2", "foo.v1"))),
+			want: runningConditions(), version: "2.0.0", resources: allResources(""),
 			messages: map[string]string{"Ready": "foo.v2 runs"},
 		},
 		"HeldAndIll": {
-			reason: "That an update is held does not make an operator well that has stopped running.",
+			reason: "An operator that no longer runs is degraded although its update is held.",
 			in: runs(busy, subscribed("foo.v2", "foo.v1", held, available, "UpgradeHeld=True/ProbeNotUpgradeable: "+held),
-				csvs(because(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhaseInstalling), "NeedsReinstall", "Deployment foo is gone"))),
-			want: how("UpToDate=False/NewestDoesNotRun", "Progressing=False/UpdateHeld", "Upgradeable=False/NotUpgradeable",
+				csvs(withReason(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhaseInstalling), "NeedsReinstall", "Deployment foo is gone"))),
+			want: runningConditions("UpToDate=False/NewestDoesNotRun", "Progressing=False/UpdateHeld", "Upgradeable=False/NotUpgradeable",
 				"Ready=False/Degraded"),
 			version: "1.0.0", failing: "NeedsReinstall",
-			resources: whole("(NeedsReinstall): ClusterServiceVersion foo/foo.v1 is Installing (NeedsReinstall): Deployment foo is gone"),
+			resources: allResources("(NeedsReinstall): ClusterServiceVersion foo/foo.v1 is Installing (NeedsReinstall): Deployment foo is gone"),
 			messages: map[string]string{
 				"Ready": "Subscription foo/foo is not ready (NeedsReinstall): " +
 					"ClusterServiceVersion foo/foo.v1 is Installing (NeedsReinstall): Deployment foo is gone",
 			},
 		},
 		"UpdateAcrossTwo": {
-			reason: "A version in between that never ran is not what runs.",
+			reason: "A version that never ran is not reported as running.",
 			in: runs(subscribed("foo.v3", "foo.v1", "Waiting", available),
-				csvs(givingWay(), csv("foo.v2", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseReplacing), installing("foo.v3", "foo.v2"))),
-			want:    how("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
-			version: "1.0.0", resources: whole(""),
+				csvs(beingReplaced(), csv("foo.v2", "foo.v1", olm.CSVPhasePending, olm.CSVPhaseReplacing), installing("foo.v3", "foo.v2"))),
+			want:    runningConditions("UpToDate=False/NewestDoesNotRun", "Progressing=True/Updating", "Ready=True/Updating"),
+			version: "1.0.0", resources: allResources(""),
 		},
 	}
 	for _, name := range []string{"Held", "HeldUnread", "HeldAndIll"} { // whose Probe does not set Important
@@ -609,8 +609,8 @@ func updateRows() map[string]statusRow {
 // regressRows cover an operator that ran, and no longer runs.
 func regressRows() map[string]statusRow {
 	const gone = "ClusterServiceVersion foo/foo.v1 was installed and no longer exists: the operator is missing until it is installed again"
-	unwell := func(phase olm.ClusterServiceVersionPhase, message string) *clusterServiceVersion {
-		return because(csv("foo.v1", "", olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded, phase), olm.CSVReasonComponentUnhealthy, message)
+	unhealthy := func(phase olm.ClusterServiceVersionPhase, message string) *clusterServiceVersion {
+		return withReason(csv("foo.v1", "", olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded, phase), olm.CSVReasonComponentUnhealthy, message)
 	}
 	ill := "ClusterServiceVersion foo/foo.v1 is Failed (ComponentUnhealthy): Deployment foo has no pods"
 	pending := "ClusterServiceVersion foo/foo.v1 is Pending (ComponentUnhealthy): Deployment foo has no pods"
@@ -619,82 +619,82 @@ func regressRows() map[string]statusRow {
 		csvs()(in)
 	}
 	unsubscribed := func(in *Inputs) { in.Subscription = nil }
-	lost := how("Installed=False/CSVMissing", "Progressing=True/Installing", "Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun")
+	lost := runningConditions("Installed=False/CSVMissing", "Progressing=True/Installing", "Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun")
 	return map[string]statusRow{
 		"Failed": {
-			reason: "What ran once and has failed is degraded, and installed all the same.",
+			reason: "An operator that failed after it ran is degraded and installed.",
 			in: after(runs(), subscribed("foo.v1", "foo.v1", ill, "InstalledCSVFailed=True/CSVFailed: "+ill),
-				csvs(unwell(olm.CSVPhaseFailed, "Deployment foo has no pods"))),
-			want: how("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
-			resources: whole("(CSVFailed): " + ill), failing: "CSVFailed",
+				csvs(unhealthy(olm.CSVPhaseFailed, "Deployment foo has no pods"))),
+			want: runningConditions("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
+			resources: allResources("(CSVFailed): " + ill), failing: "CSVFailed",
 			messages: map[string]string{"Ready": "Subscription foo/foo is not ready (CSVFailed): " + ill},
 		},
 		"FailedButNotToldYet": {
-			reason: "Until its Subscription reports the failure, the CSV does.",
-			in:     after(runs(), csvs(unwell(olm.CSVPhaseFailed, "Deployment foo has no pods"))),
-			want:   how("Ready=False/Degraded"), version: "1.0.0",
-			resources: whole("(ComponentUnhealthy): " + ill), failing: "ComponentUnhealthy",
+			reason: "The failure of a ClusterServiceVersion is reported before its Subscription reports it.",
+			in:     after(runs(), csvs(unhealthy(olm.CSVPhaseFailed, "Deployment foo has no pods"))),
+			want:   runningConditions("Ready=False/Degraded"), version: "1.0.0",
+			resources: allResources("(ComponentUnhealthy): " + ill), failing: "ComponentUnhealthy",
 			messages: map[string]string{"Ready": "Subscription foo/foo is not ready (ComponentUnhealthy): " + ill},
 		},
 		"PendingAgain": {
-			reason: "What ran once is never being created.",
+			reason: "An operator that is Pending after it ran is degraded, and is not being created.",
 			in: after(runs(), subscribed("foo.v1", "foo.v1", "Waiting for "+pending),
-				csvs(unwell(olm.CSVPhasePending, "Deployment foo has no pods"))),
-			want: how("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
-			resources: whole("(ComponentUnhealthy): " + pending), failing: "ComponentUnhealthy",
+				csvs(unhealthy(olm.CSVPhasePending, "Deployment foo has no pods"))),
+			want: runningConditions("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
+			resources: allResources("(ComponentUnhealthy): " + pending), failing: "ComponentUnhealthy",
 		},
 		"PendingAfterFailed": {
-			reason: "Not on its way back either.",
-			in: after(after(runs(), csvs(unwell(olm.CSVPhaseFailed, "Deployment foo has no pods")),
+			reason: "An operator that is Pending after a failure is degraded, and is not being created.",
+			in: after(after(runs(), csvs(unhealthy(olm.CSVPhaseFailed, "Deployment foo has no pods")),
 				subscribed("foo.v1", "foo.v1", ill, "InstalledCSVFailed=True/CSVFailed: "+ill)),
-				subscribed("foo.v1", "foo.v1", "Waiting for "+pending), csvs(unwell(olm.CSVPhasePending, "Deployment foo has no pods"))),
-			want: how("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
-			resources: whole("(ComponentUnhealthy): " + pending), failing: "ComponentUnhealthy",
+				subscribed("foo.v1", "foo.v1", "Waiting for "+pending), csvs(unhealthy(olm.CSVPhasePending, "Deployment foo has no pods"))),
+			want: runningConditions("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
+			resources: allResources("(ComponentUnhealthy): " + pending), failing: "ComponentUnhealthy",
 		},
 		"PendingAfterChange": {
-			reason: "Nor where its spec changes meanwhile.",
-			in: after(after(runs(), csvs(unwell(olm.CSVPhasePending, "Deployment foo has no pods"))),
-				asked(func(op *v1alpha1.PlatformOperator) { op.Generation++ })),
-			want: how("Ready=False/Degraded"), version: "1.0.0",
-			resources: whole("(ComponentUnhealthy): " + pending), failing: "ComponentUnhealthy",
+			reason: "An operator that is Pending is degraded even if the spec changes.",
+			in: after(after(runs(), csvs(unhealthy(olm.CSVPhasePending, "Deployment foo has no pods"))),
+				withOperator(func(op *v1alpha1.PlatformOperator) { op.Generation++ })),
+			want: runningConditions("Ready=False/Degraded"), version: "1.0.0",
+			resources: allResources("(ComponentUnhealthy): " + pending), failing: "ComponentUnhealthy",
 		},
 		"Recovered": {
-			reason: "Once it runs again all is well.",
-			in:     after(after(runs(), csvs(unwell(olm.CSVPhasePending, ""))), csvs(succeeded("foo.v1", ""))),
-			want:   how(), version: "1.0.0", resources: whole(""), failing: "ComponentUnhealthy",
+			reason: "An operator that runs again is ready.",
+			in:     after(after(runs(), csvs(unhealthy(olm.CSVPhasePending, ""))), csvs(succeeded("foo.v1", ""))),
+			want:   runningConditions(), version: "1.0.0", resources: allResources(""), failing: "ComponentUnhealthy",
 		},
 		"Gone": {
-			reason: "An operator that somebody has deleted is degraded, and is installed no more.",
+			reason: "An operator whose ClusterServiceVersion was deleted is degraded and not installed.",
 			in:     after(runs(), missing), want: lost,
-			resources: whole("(CSVMissing): " + gone), failing: "CSVMissing",
+			resources: allResources("(CSVMissing): " + gone), failing: "CSVMissing",
 		},
 		"GoneStill": {
-			reason: "It stays so however often one looks.",
+			reason: "An operator whose ClusterServiceVersion was deleted stays degraded.",
 			in:     after(after(runs(), missing)), want: lost,
-			resources: whole("(CSVMissing): " + gone), failing: "CSVMissing",
+			resources: allResources("(CSVMissing): " + gone), failing: "CSVMissing",
 		},
 		"ComingBack": {
-			reason: "What has run is not being created for the first time when it is installed again.",
+			reason: "An operator that is reinstalled is degraded, and is not being created.",
 			in: after(after(after(runs(), missing)), subscribed("foo.v1", "foo.v1", "Waiting for it"),
 				csvs(installing("foo.v1", ""))),
-			want: how("Installed=False/Installing", "Progressing=True/Installing", "Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"),
-			resources: whole("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): " +
+			want: runningConditions("Installed=False/Installing", "Progressing=True/Installing", "Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"),
+			resources: allResources("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): " +
 				"0 of 1 pods are available"), failing: "Installing",
 		},
 		"Unsubscribed": {
-			reason: "A Subscription that somebody has deleted, and that is made again, makes it no new one.",
+			reason: "An operator whose Subscription was deleted is degraded, and is not being created.",
 			in:     after(after(runs(), unsubscribed)),
-			want: how("Installed=False/Installing", "Progressing=True/Installing", "Ready=False/Degraded",
+			want: runningConditions("Installed=False/Installing", "Progressing=True/Installing", "Ready=False/Degraded",
 				"UpToDate=False/SubscriptionNotFound"),
-			resources: whole("(Installing): Waiting for a Subscription to package foo"), failing: "Installing",
+			resources: allResources("(Installing): Waiting for a Subscription to package foo"), failing: "Installing",
 		},
 		"SubscriptionTerminating": {
 			reason: "A Subscription that is being deleted no longer reports on the operator.",
 			in: after(runs(), func(in *Inputs) {
 				in.Objects[2].Live = builder.WithField(in.Objects[2].Live.DeepCopy(), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 			}),
-			want: how("Ready=False/Degraded"), version: "1.0.0",
-			resources: whole("(Terminating): It is being deleted"), failing: "Terminating",
+			want: runningConditions("Ready=False/Degraded"), version: "1.0.0",
+			resources: allResources("(Terminating): It is being deleted"), failing: "Terminating",
 		},
 	}
 }
@@ -709,35 +709,35 @@ func resourceRows() map[string]statusRow {
 		taken     = "OperatorGroup foo/foo belongs to PlatformOperator bar, and is not changed"
 	)
 	example := func(conditions ...string) given {
-		return consisting("example", builder.FooWithConditions(conditions...))
+		return withObject("example", builder.FooWithConditions(conditions...))
 	}
 	waiting := example("Ready=False/Provisioning: 1 of 3 nodes are there")
 	crashed := example("Degraded=True/CrashLoop: node 2 does not start")
-	also := func(entry, name string, conditions ...string) given {
+	withOtherObject := func(entry, name string, conditions ...string) given {
 		o := builder.FooWithConditions(conditions...)
 		o.SetName(name)
-		return consisting(entry, o)
+		return withObject(entry, o)
 	}
-	becoming := func(conditions ...string) given {
+	withExample := func(conditions ...string) given {
 		return func(in *Inputs) { in.Objects[3].Live = builder.FooWithConditions(conditions...) }
 	}
-	changedSpec := asked(func(op *v1alpha1.PlatformOperator) { op.Generation++ })
+	changedSpec := withOperator(func(op *v1alpha1.PlatformOperator) { op.Generation++ })
 	lacksKind := problem("example", "KindNotFound", kindless)
 	neverReady := func(changes ...given) Inputs { // the operator runs, but the PlatformOperator was never Ready
 		return beginning(append([]given{subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))}, changes...)...)
 	}
 	notYet := func(reason string) map[string]string {
-		return how("Ready=False/"+reason, "Installed=False/Installing", "Progressing=True/Installing")
+		return runningConditions("Ready=False/"+reason, "Installed=False/Installing", "Progressing=True/Installing")
 	}
 	out := map[string]statusRow{
 		"Ready": {
-			reason: "What is ready needs no words.",
-			in:     runs(example("Ready=True/AllThere: 3 of 3")), want: how(), version: "1.0.0", resources: whole("", "example"),
+			reason: "An object that is ready has no message.",
+			in:     runs(example("Ready=True/AllThere: 3 of 3")), want: runningConditions(), version: "1.0.0", resources: allResources("", "example"),
 		},
 		"Creating": {
-			reason: "It is installed once everything is ready, and until then the object's own reason comes up.",
+			reason: "The operator is installed once all objects are ready, and until then the message of the object is reported.",
 			in:     neverReady(waiting), want: notYet("Creating"), version: "1.0.0",
-			resources: whole("", "example (Provisioning): 1 of 3 nodes are there"),
+			resources: allResources("", "example (Provisioning): 1 of 3 nodes are there"),
 			messages: map[string]string{
 				"Ready":     "Foo example is not ready (Provisioning): 1 of 3 nodes are there",
 				"Installed": "Foo example is not ready (Provisioning): 1 of 3 nodes are there",
@@ -746,92 +746,92 @@ func resourceRows() map[string]statusRow {
 		"Failing": {
 			reason: "An object that reports a failure fails the PlatformOperator, with its own message.",
 			in:     neverReady(crashed), want: notYet("Failed"), version: "1.0.0",
-			resources: whole("", "example (CrashLoop): node 2 does not start"), failing: "CrashLoop",
+			resources: allResources("", "example (CrashLoop): node 2 does not start"), failing: "CrashLoop",
 			messages: map[string]string{"Ready": "Foo example is not ready (CrashLoop): node 2 does not start"},
 		},
 		"FailingBesideWaiting": {
-			reason: "The trouble is that of what fails, not of what only takes its time.",
-			in:     neverReady(waiting, also("other", "other", "Degraded=True/CrashLoop: node 2 does not start")),
+			reason: "The failure of an object takes precedence over an object that is not ready.",
+			in:     neverReady(waiting, withOtherObject("other", "other", "Degraded=True/CrashLoop: node 2 does not start")),
 			want:   notYet("Failed"), version: "1.0.0",
-			resources: whole("", "example (Provisioning): 1 of 3 nodes are there", "other (CrashLoop): node 2 does not start"),
+			resources: allResources("", "example (Provisioning): 1 of 3 nodes are there", "other (CrashLoop): node 2 does not start"),
 			failing:   "CrashLoop",
 			messages: map[string]string{"Ready": "Foo example is not ready (Provisioning): 1 of 3 nodes are there; " +
 				"Foo other is not ready (CrashLoop): node 2 does not start"},
 		},
 		"WasReady": {
-			reason: "What was ready once is degraded.",
-			in:     after(runs(example("Ready=True/AllThere: 3 of 3")), becoming("Ready=False/NodeLost: 2 of 3")),
-			want:   how("Ready=False/Degraded"), version: "1.0.0", resources: whole("", "example (NodeLost): 2 of 3"), failing: "NodeLost",
+			reason: "An object that is no longer ready makes the operator degraded.",
+			in:     after(runs(example("Ready=True/AllThere: 3 of 3")), withExample("Ready=False/NodeLost: 2 of 3")),
+			want:   runningConditions("Ready=False/Degraded"), version: "1.0.0", resources: allResources("", "example (NodeLost): 2 of 3"), failing: "NodeLost",
 		},
 		"Added": {
-			reason: "What is added to an operator that runs is being created.",
-			in:     after(runs(), changedSpec, waiting), want: how("Ready=False/Creating"), version: "1.0.0",
-			resources: whole("", "example (Provisioning): 1 of 3 nodes are there"),
+			reason: "An object that is added to a running operator is being created.",
+			in:     after(runs(), changedSpec, waiting), want: runningConditions("Ready=False/Creating"), version: "1.0.0",
+			resources: allResources("", "example (Provisioning): 1 of 3 nodes are there"),
 		},
 		"AddedLater": {
-			reason: "Also when one looks again.",
-			in:     after(after(runs(), changedSpec, waiting)), want: how("Ready=False/Creating"), version: "1.0.0",
-			resources: whole("", "example (Provisioning): 1 of 3 nodes are there"),
+			reason: "An added object is still being created at the next reconcile.",
+			in:     after(after(runs(), changedSpec, waiting)), want: runningConditions("Ready=False/Creating"), version: "1.0.0",
+			resources: allResources("", "example (Provisioning): 1 of 3 nodes are there"),
 		},
 		"AddedAndFailing": {
-			reason: "What is added and fails does harm to an operator that was well.",
-			in:     after(runs(), changedSpec, crashed), want: how("Ready=False/Degraded"), version: "1.0.0",
-			resources: whole("", "example (CrashLoop): node 2 does not start"), failing: "CrashLoop",
+			reason: "An added object that fails makes the operator degraded.",
+			in:     after(runs(), changedSpec, crashed), want: runningConditions("Ready=False/Degraded"), version: "1.0.0",
+			resources: allResources("", "example (CrashLoop): node 2 does not start"), failing: "CrashLoop",
 		},
 		"Exchanged": {
-			reason: "What goes because it is wanted no more does no harm to what takes its place.",
+			reason: "An object that takes the place of another one is being created.",
 			in: after(runs(example("Ready=True/AllThere: 3 of 3")), changedSpec, func(in *Inputs) {
 				gone := builder.WithField(builder.FooWithConditions("Ready=True"), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 				in.Objects[3].Live, in.Objects[3].Leaving = gone, true
-			}, also("other", "other", "Ready=False/Provisioning: 1 of 3")),
-			want: how("Ready=False/Creating"), version: "1.0.0",
-			resources: whole("", "example (Terminating): It is being deleted", "other (Provisioning): 1 of 3"),
+			}, withOtherObject("other", "other", "Ready=False/Provisioning: 1 of 3")),
+			want: runningConditions("Ready=False/Creating"), version: "1.0.0",
+			resources: allResources("", "example (Terminating): It is being deleted", "other (Provisioning): 1 of 3"),
 		},
 		"KindComesWithOperator": {
-			reason: "A kind that the operator may bring along is waited for while it is being installed.",
+			reason: "A kind that does not exist is waited for during the installation, since the operator may create it.",
 			in:     beginning(subscribed("foo.v1", "", "Waiting"), csvs(installing("foo.v1", "")), waiting, lacksKind),
-			want:   onItsWay("Synced=False/KindNotFound"),
-			resources: whole("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available",
+			want:   installingConditions("Synced=False/KindNotFound"),
+			resources: allResources("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): 0 of 1 pods are available",
 				"example (KindNotFound): "+kindless),
 			messages: map[string]string{"Synced": kindless},
 		},
 		"KindDoesNotCome": {
-			reason:    "Where it has not, somebody has to see to it.",
+			reason:    "A kind that does not exist after the installation is a failure.",
 			in:        neverReady(waiting, lacksKind),
-			want:      how("Synced=False/KindNotFound", "Ready=False/Failed", "Installed=False/KindNotFound", "Progressing=True/Installing"),
+			want:      runningConditions("Synced=False/KindNotFound", "Ready=False/Failed", "Installed=False/KindNotFound", "Progressing=True/Installing"),
 			version:   "1.0.0",
-			resources: whole("", "example (KindNotFound): "+kindless), failing: "KindNotFound",
+			resources: allResources("", "example (KindNotFound): "+kindless), failing: "KindNotFound",
 		},
 		"KindGone": {
-			reason: "Where it was there, and is not any more, it is degraded.",
+			reason: "A kind that no longer exists makes the operator degraded.",
 			in:     after(runs(example("Ready=True")), lacksKind),
-			want:   how("Synced=False/KindNotFound", "Ready=False/Degraded"), version: "1.0.0",
-			resources: whole("", "example (KindNotFound): "+kindless), failing: "KindNotFound",
+			want:   runningConditions("Synced=False/KindNotFound", "Ready=False/Degraded"), version: "1.0.0",
+			resources: allResources("", "example (KindNotFound): "+kindless), failing: "KindNotFound",
 		},
 		"Conflict": {
-			reason: "What is somebody else's is a conflict that only people can end.",
+			reason: "An object of another owner is a conflict, which is a failure.",
 			in:     beginning(problem("subscription", "Conflict", conflicts)),
-			want: onItsWay("Synced=False/Conflict", "Ready=False/Failed", "Installed=False/Conflict",
+			want: installingConditions("Synced=False/Conflict", "Ready=False/Failed", "Installed=False/Conflict",
 				"UpToDate=False/SubscriptionNotFound"),
-			resources: whole("(Conflict): " + conflicts), failing: "Conflict",
+			resources: allResources("(Conflict): " + conflicts), failing: "Conflict",
 			messages: map[string]string{
 				"Synced": conflicts, "Installed": conflicts, "Ready": "Subscription foo/foo is not ready (Conflict): " + conflicts,
 			},
 		},
 		"NamespaceReserved": {
-			reason: "Where nothing may be made there is nothing to wait for.",
+			reason: "A reserved namespace is a failure.",
 			in: with(beginning(), func(in *Inputs) {
 				in.Objects, in.Blocked = nil, &condition.Problem{Reason: "NamespaceReserved", Message: "It is reserved"}
 			}),
-			want: onItsWay("Synced=False/NamespaceReserved", "Ready=False/Failed", "Installed=False/NamespaceReserved",
+			want: installingConditions("Synced=False/NamespaceReserved", "Ready=False/Failed", "Installed=False/NamespaceReserved",
 				"UpToDate=False/SubscriptionNotFound"),
 			failing:  "NamespaceReserved",
 			messages: map[string]string{"Synced": "It is reserved", "Installed": "It is reserved"},
 		},
 		"ConflictAndKindNotFound": {
-			reason: "All problems are reported, under the reason that does not end by itself.",
+			reason: "All problems are reported, under the reason that does not end without a user.",
 			in:     beginning(waiting, lacksKind, problem("operatorgroup", "Conflict", taken)),
-			want: onItsWay("Synced=False/Conflict", "Ready=False/Failed", "Installed=False/Conflict",
+			want: installingConditions("Synced=False/Conflict", "Ready=False/Failed", "Installed=False/Conflict",
 				"UpToDate=False/SubscriptionNotFound"),
 			resources: []string{
 				"namespace", "operatorgroup (Conflict): " + taken, "subscription (Installing): Waiting for a Subscription to package foo",
@@ -841,11 +841,11 @@ func resourceRows() map[string]statusRow {
 			messages: map[string]string{"Synced": taken + "; " + kindless},
 		},
 		"KindNotFoundFirst": {
-			reason: "In either order.",
+			reason: "The reason of the problems does not depend on the order of the objects.",
 			in: with(beginning(waiting, lacksKind, problem("operatorgroup", "Conflict", taken)), func(in *Inputs) {
 				slices.Reverse(in.Objects)
 			}),
-			want: onItsWay("Synced=False/Conflict", "Ready=False/Failed", "Installed=False/Conflict",
+			want: installingConditions("Synced=False/Conflict", "Ready=False/Failed", "Installed=False/Conflict",
 				"UpToDate=False/SubscriptionNotFound"),
 			resources: []string{
 				"example (KindNotFound): " + kindless, "subscription (Installing): Waiting for a Subscription to package foo",
@@ -856,33 +856,33 @@ func resourceRows() map[string]statusRow {
 		"Forbidden": {
 			reason:    "An object that may not be created is reported.",
 			in:        neverReady(waiting, problem("example", "Forbidden", forbidden)),
-			want:      how("Synced=False/Forbidden", "Ready=False/Failed", "Installed=False/Forbidden", "Progressing=True/Installing"),
+			want:      runningConditions("Synced=False/Forbidden", "Ready=False/Failed", "Installed=False/Forbidden", "Progressing=True/Installing"),
 			version:   "1.0.0",
-			resources: whole("", "example (Forbidden): "+forbidden), failing: "Forbidden",
+			resources: allResources("", "example (Forbidden): "+forbidden), failing: "Forbidden",
 			messages: map[string]string{"Synced": forbidden, "Installed": forbidden},
 		},
 		"Refused": {
-			reason: "So is one that the API server refuses, even if the object existed before.",
+			reason: "An object that the API server refuses is reported, even if it existed before.",
 			in:     after(runs(example("Ready=True")), problem("example", "ApplyFailed", refused)),
-			want:   how("Synced=False/ApplyFailed", "Ready=False/Degraded"), version: "1.0.0",
-			resources: whole("", "example (ApplyFailed): "+refused), failing: "ApplyFailed",
+			want:   runningConditions("Synced=False/ApplyFailed", "Ready=False/Degraded"), version: "1.0.0",
+			resources: allResources("", "example (ApplyFailed): "+refused), failing: "ApplyFailed",
 			messages: map[string]string{"Synced": refused},
 		},
 		"Leaving": {
-			reason: "An object that is being deleted is reported, and does not count.",
-			in: with(runs(), leaving("old", builder.WithField(builder.FooWithConditions("Ready=False/Going: bye"), "2026-01-01T00:00:00Z",
+			reason: "An object that is being deleted is reported, and does not affect the conditions.",
+			in: with(runs(), withLeavingObject("old", builder.WithField(builder.FooWithConditions("Ready=False/Going: bye"), "2026-01-01T00:00:00Z",
 				"metadata", "deletionTimestamp"))),
-			want: how(), version: "1.0.0", resources: whole("", "old (Terminating): It is being deleted"),
+			want: runningConditions(), version: "1.0.0", resources: allResources("", "old (Terminating): It is being deleted"),
 		},
 		"NotThere": {
-			reason: "What is not there is not ready.",
+			reason: "An object that does not exist is not ready.",
 			in:     neverReady(waiting, func(in *Inputs) { in.Objects[3].Live = nil }), want: notYet("Creating"), version: "1.0.0",
-			resources: whole("", "example (NotFound): Not found"),
+			resources: allResources("", "example (NotFound): Not found"),
 		},
 		"Checks": {
-			reason: "The checks of an entry decide where it has any.",
-			in:     neverReady(waiting, func(in *Inputs) { in.Objects[3].Checks = builder.Checks(builder.None) }), want: how(), version: "1.0.0",
-			resources: whole("", "example"),
+			reason: "The readiness checks of an entry replace the conventions of the kind.",
+			in:     neverReady(waiting, func(in *Inputs) { in.Objects[3].Checks = builder.Checks(builder.None) }), want: runningConditions(), version: "1.0.0",
+			resources: allResources("", "example"),
 		},
 	}
 	return out
@@ -895,9 +895,9 @@ func observeRows() map[string]statusRow {
 	observed := func(names ...string) given { return func(in *Inputs) { in.Observed.Candidates = names } }
 	return map[string]statusRow{
 		"None": {
-			reason: "What is not there cannot be observed.",
-			in:     beginning(asked(observing), nothingMade),
-			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/SubscriptionNotFound",
+			reason: "A PlatformOperator that only observes fails without a Subscription.",
+			in:     beginning(withOperator(observing), withoutObjects),
+			want: installingConditions("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/SubscriptionNotFound",
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "SubscriptionNotFound",
 			messages: map[string]string{
@@ -907,23 +907,23 @@ func observeRows() map[string]statusRow {
 			},
 		},
 		"One": {
-			reason: "One is reported on as if it were our own.",
-			in:     beginning(asked(observing), nothingMade, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
-			want:   how("Synced=True/ObserveOnly"), version: "1.0.0",
+			reason: "An observed Subscription is reported like one of the PlatformOperator.",
+			in:     beginning(withOperator(observing), withoutObjects, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
+			want:   runningConditions("Synced=True/ObserveOnly"), version: "1.0.0",
 			messages: map[string]string{"Ready": "foo.v1 runs"},
 		},
 		"OneInTrouble": {
-			reason: "Also of what is wrong with it.",
-			in: beginning(asked(observing), nothingMade, observed("foo/foo"),
+			reason: "The problem of an observed Subscription is reported.",
+			in: beginning(withOperator(observing), withoutObjects, observed("foo/foo"),
 				subscribed("", "", "No", "ResolutionFailed=True/ChannelNotFound: No channel")),
-			want:     onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/ChannelNotFound"),
+			want:     installingConditions("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/ChannelNotFound"),
 			failing:  "ChannelNotFound",
 			messages: map[string]string{"Ready": "The operator is not ready (ChannelNotFound): No channel"},
 		},
 		"Several": {
-			reason: "If there are several, it is not known which one is meant.",
-			in:     beginning(asked(observing), nothingMade, observed("foo/foo", "other/foo")),
-			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/SubscriptionAmbiguous",
+			reason: "Several Subscriptions to the package are ambiguous.",
+			in:     beginning(withOperator(observing), withoutObjects, observed("foo/foo", "other/foo")),
+			want: installingConditions("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/SubscriptionAmbiguous",
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "SubscriptionAmbiguous",
 			messages: map[string]string{
@@ -933,23 +933,23 @@ func observeRows() map[string]statusRow {
 		},
 		"Regressed": {
 			reason: "An operator that no longer runs is degraded, even if it is only observed.",
-			in: after(beginning(asked(observing), nothingMade, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
-				csvs(because(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhasePending), olm.CSVReasonComponentUnhealthy, "no pods"))),
-			want: how("Synced=True/ObserveOnly", "Ready=False/Degraded"), version: "1.0.0", failing: "ComponentUnhealthy",
+			in: after(beginning(withOperator(observing), withoutObjects, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
+				csvs(withReason(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhasePending), olm.CSVReasonComponentUnhealthy, "no pods"))),
+			want: runningConditions("Synced=True/ObserveOnly", "Ready=False/Degraded"), version: "1.0.0", failing: "ComponentUnhealthy",
 		},
 		"GoneAgain": {
-			reason: "One that was there, and ran, is degraded.",
-			in: after(beginning(asked(observing), nothingMade, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
+			reason: "An observed Subscription that was deleted makes the operator degraded.",
+			in: after(beginning(withOperator(observing), withoutObjects, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", ""))),
 				observed(), gone),
-			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Degraded", "Installed=False/SubscriptionNotFound",
+			want: installingConditions("Synced=True/ObserveOnly", "Ready=False/Degraded", "Installed=False/SubscriptionNotFound",
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "SubscriptionNotFound",
 		},
 		"GoneWhileHeld": {
-			reason: "Whether it may be updated is not known any more: what it said last counts.",
-			in: after(beginning(asked(observing), nothingMade, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", "")),
+			reason: "Upgradeable keeps its last status after the observed Subscription was deleted.",
+			in: after(beginning(withOperator(observing), withoutObjects, observed("foo/foo"), subscribed("foo.v1", "foo.v1", ""), csvs(succeeded("foo.v1", "")),
 				probed("Upgradeable=False/Migrating: It migrates")), observed(), gone),
-			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Degraded", "Installed=False/SubscriptionNotFound",
+			want: installingConditions("Synced=True/ObserveOnly", "Ready=False/Degraded", "Installed=False/SubscriptionNotFound",
 				"UpToDate=False/SubscriptionNotFound", "Upgradeable=False/Migrating"),
 			failing:  "SubscriptionNotFound",
 			messages: map[string]string{"Upgradeable": "It migrates"},
@@ -960,7 +960,7 @@ func observeRows() map[string]statusRow {
 // othersRows cover other PlatformOperators for the package, and a cluster without Subscriptions.
 func othersRows() map[string]statusRow {
 	duplicates := func(names ...string) given { return func(in *Inputs) { in.Duplicates = names } }
-	yields := func(in *Inputs) { in.Yields = true }
+	yieldsToOlder := func(in *Inputs) { in.Yields = true }
 	younger := "Package foo is also installed by PlatformOperator bar: delete all but one. This one is newer and is ignored"
 	noOLM := func(in *Inputs) { in.NoOLM = true }
 	lacksKinds := func(in *Inputs) {
@@ -971,21 +971,21 @@ func othersRows() map[string]statusRow {
 		"(kubectl apply -k config/lifecycle)"
 	return map[string]statusRow{
 		"Older": {
-			reason: "The oldest PlatformOperator continues, and reports the others.",
+			reason: "The oldest PlatformOperator of a package stays active, and reports the others.",
 			in:     runs(duplicates("bar", "baz")),
-			want:   how("Synced=False/DuplicatePackage"), version: "1.0.0", resources: whole(""),
+			want:   runningConditions("Synced=False/DuplicatePackage"), version: "1.0.0", resources: allResources(""),
 			messages: map[string]string{"Synced": "Package foo is also installed by PlatformOperator bar, baz: delete all but one. " +
 				"This one is the oldest and stays active"},
 		},
 		"OlderInstalling": {
-			reason: "Also while it is being installed.",
-			in:     beginning(duplicates("bar"), subscribed("", "", "Waiting")), want: onItsWay("Synced=False/DuplicatePackage"),
-			resources: whole("(Installing): Waiting"),
+			reason: "The oldest PlatformOperator of a package stays active while it is being installed.",
+			in:     beginning(duplicates("bar"), subscribed("", "", "Waiting")), want: installingConditions("Synced=False/DuplicatePackage"),
+			resources: allResources("(Installing): Waiting"),
 		},
 		"Younger": {
-			reason: "A younger one fails, and creates nothing.",
-			in:     beginning(duplicates("bar"), yields, nothingMade),
-			want: onItsWay("Synced=False/DuplicatePackage", "Ready=False/Failed", "Installed=False/DuplicatePackage",
+			reason: "A younger PlatformOperator of a package fails, and creates nothing.",
+			in:     beginning(duplicates("bar"), yieldsToOlder, withoutObjects),
+			want: installingConditions("Synced=False/DuplicatePackage", "Ready=False/Failed", "Installed=False/DuplicatePackage",
 				"UpToDate=False/SubscriptionNotFound"),
 			failing: "DuplicatePackage",
 			messages: map[string]string{
@@ -993,9 +993,9 @@ func othersRows() map[string]statusRow {
 			},
 		},
 		"NoOLM": {
-			reason: "Without an OLM nothing will come of it unless somebody installs one.",
+			reason: "A cluster without OLM is a failure.",
 			in:     beginning(noOLM, lacksKinds),
-			want: onItsWay("Synced=False/KindNotFound", "Ready=False/Failed", "Installed=False/OLMNotFound",
+			want: installingConditions("Synced=False/KindNotFound", "Ready=False/Failed", "Installed=False/OLMNotFound",
 				"UpToDate=False/SubscriptionNotFound"),
 			resources: []string{
 				"namespace", "operatorgroup (KindNotFound): OperatorGroup foo/foo: the cluster does not serve the kind",
@@ -1005,19 +1005,19 @@ func othersRows() map[string]statusRow {
 			messages: map[string]string{"Installed": install, "Progressing": install},
 		},
 		"NoOLMToObserve": {
-			reason: "Also if the operator is only observed.",
-			in:     beginning(noOLM, asked(observing), nothingMade),
-			want: onItsWay("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/OLMNotFound",
+			reason: "A cluster without OLM is a failure even if the operator is only observed.",
+			in:     beginning(noOLM, withOperator(observing), withoutObjects),
+			want: installingConditions("Synced=True/ObserveOnly", "Ready=False/Failed", "Installed=False/OLMNotFound",
 				"UpToDate=False/SubscriptionNotFound"),
 			failing:  "OLMNotFound",
 			messages: map[string]string{"Ready": "The operator is not ready (OLMNotFound): " + install},
 		},
 		"OLMGone": {
-			reason: "Where it is gone the operator is degraded, and stays so however often one looks.",
+			reason: "An operator is degraded after OLM was removed, and stays so.",
 			in: after(after(runs(), noOLM, lacksKinds, func(in *Inputs) {
 				in.Subscription, in.CSVs = nil, nil
 			})),
-			want: onItsWay("Synced=False/KindNotFound", "Ready=False/Degraded", "Installed=False/OLMNotFound",
+			want: installingConditions("Synced=False/KindNotFound", "Ready=False/Degraded", "Installed=False/OLMNotFound",
 				"UpToDate=False/SubscriptionNotFound"),
 			resources: []string{
 				"namespace", "operatorgroup (KindNotFound): OperatorGroup foo/foo: the cluster does not serve the kind",
@@ -1045,21 +1045,21 @@ func olmRows() map[string]statusRow {
 	running := runs(bridged("foo.v1", "foo.v1", newest), csvs(byOLM(succeeded("foo.v1", ""))))
 	return map[string]statusRow{
 		"UpToDate": {
-			reason: "With OLM the condition reports it, since OLM's schema has no field for it.",
-			in:     running, want: how(), version: "1.0.0", resources: whole(""),
+			reason: "With OLM the condition UpToDate is used, since OLM's schema has no field for it.",
+			in:     running, want: runningConditions(), version: "1.0.0", resources: allResources(""),
 			messages: map[string]string{"UpToDate": "foo.v1 is the newest that OLM knows of, and runs"},
 		},
 		"NotToldYet": {
-			reason: "Until operator-status sets the condition, it is not up to date.",
-			in:     with(running, bridged("foo.v1", "foo.v1")), want: how("UpToDate=False/NewestDoesNotRun"),
-			version: "1.0.0", resources: whole(""),
+			reason: "An operator is not up to date before the condition UpToDate is set.",
+			in:     with(running, bridged("foo.v1", "foo.v1")), want: runningConditions("UpToDate=False/NewestDoesNotRun"),
+			version: "1.0.0", resources: allResources(""),
 		},
 		"PendingIsInstalled": {
-			reason: "OLM calls installed what does not run yet: what runs is what that one replaces.",
-			in: after(running, bridged("foo.v2", "foo.v2", behind), csvs(byOLM(givingWay()),
-				byOLM(because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), "RequirementsNotMet", "CRD bars.example.com is missing")))),
-			want:    how("Ready=True/Updating", "Progressing=True/Updating", "UpToDate=False/NewestDoesNotRun"),
-			version: "1.0.0", resources: whole(""),
+			reason: "A version that OLM calls installed before it runs is not reported as running.",
+			in: after(running, bridged("foo.v2", "foo.v2", behind), csvs(byOLM(beingReplaced()),
+				byOLM(withReason(csv("foo.v2", "foo.v1", olm.CSVPhasePending), "RequirementsNotMet", "CRD bars.example.com is missing")))),
+			want:    runningConditions("Ready=True/Updating", "Progressing=True/Updating", "UpToDate=False/NewestDoesNotRun"),
+			version: "1.0.0", resources: allResources(""),
 			messages: map[string]string{
 				"Ready": "foo.v1 runs", "Installed": "foo.v1 is installed",
 				"Progressing": "foo.v1 is being updated to foo.v2: ClusterServiceVersion foo/foo.v2 is Pending (RequirementsNotMet): " +
@@ -1067,61 +1067,61 @@ func olmRows() map[string]statusRow {
 			},
 		},
 		"HeldAfterThePlan": {
-			reason: "Nor is what OLM holds back itself.",
+			reason: "An update that OLM itself holds is reported as held.",
 			in: after(running, bridged("foo.v2", "foo.v2", behind, "UpgradeHeld=True/OperatorConditionNotUpgradeable: It is busy"),
-				csvs(byOLM(givingWay()), byOLM(csv("foo.v2", "foo.v1", olm.CSVPhasePending)))),
-			want: how("Progressing=False/UpdateHeld", "UpToDate=False/NewestDoesNotRun",
+				csvs(byOLM(beingReplaced()), byOLM(csv("foo.v2", "foo.v1", olm.CSVPhasePending)))),
+			want: runningConditions("Progressing=False/UpdateHeld", "UpToDate=False/NewestDoesNotRun",
 				"Upgradeable=False/OperatorConditionNotUpgradeable"),
-			version: "1.0.0", resources: whole(""),
+			version: "1.0.0", resources: allResources(""),
 			messages: map[string]string{"Progressing": "It is busy", "Upgradeable": "It is busy", "Ready": "foo.v1 runs"},
 		},
 		"FirstIsInstalled": {
-			reason: "A first one that does not run yet is not installed, whatever OLM calls it.",
+			reason: "The first version is not installed before it runs, even if OLM calls it installed.",
 			in:     beginning(bridged("foo.v1", "foo.v1", "UpToDate=False/NewestDoesNotRun: Waiting"), csvs(byOLM(installing("foo.v1", "")))),
-			want:   onItsWay(),
-			resources: whole("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): " +
+			want:   installingConditions(),
+			resources: allResources("(Installing): ClusterServiceVersion foo/foo.v1 is Installing (InstallWaiting): " +
 				"0 of 1 pods are available"),
 		},
 		"FirstAwaitsApproval": {
-			reason: "Only the condition reports that a first install waits for approval.",
+			reason: "A missing approval of the first version is reported from its condition.",
 			in:     beginning(bridged("foo.v1", "", "InstallPlanAwaitingManualApproval=True/RequiresApproval: Approve it")),
-			want:   onItsWay(), messages: map[string]string{"Installed": "Approve it", "UpToDate": "Approve it"},
-			resources: whole("(Installing): Approve it"),
+			want:   installingConditions(), messages: map[string]string{"Installed": "Approve it", "UpToDate": "Approve it"},
+			resources: allResources("(Installing): Approve it"),
 		},
 		"UnpackFailed": {
 			reason:   "A bundle that cannot be unpacked is reported, even if no other condition reports it.",
 			in:       beginning(bridged("", "", "BundleUnpackFailed=True/BundleUnpackFailed: "+unpack)),
-			want:     onItsWay("Ready=False/Failed", "Installed=False/BundleUnpackFailed"),
+			want:     installingConditions("Ready=False/Failed", "Installed=False/BundleUnpackFailed"),
 			messages: map[string]string{"Installed": unpack}, failing: "BundleUnpackFailed",
-			resources: whole("(BundleUnpackFailed): " + unpack),
+			resources: allResources("(BundleUnpackFailed): " + unpack),
 		},
 		"WithoutReason": {
-			reason: "OLM omits some reasons: then the type is the reason.",
+			reason: "The condition type is the reason if OLM omits the reason.",
 			in:     beginning(bridged("", "", "ResolutionFailed=True: "+conflict)),
-			want:   onItsWay("Ready=False/Failed", "Installed=False/ResolutionFailed"),
+			want:   installingConditions("Ready=False/Failed", "Installed=False/ResolutionFailed"),
 			messages: map[string]string{
 				"Installed": conflict, "Ready": "Subscription foo/foo is not ready (ResolutionFailed): " + conflict,
 			},
-			failing: "ResolutionFailed", resources: whole("(ResolutionFailed): " + conflict),
+			failing: "ResolutionFailed", resources: allResources("(ResolutionFailed): " + conflict),
 		},
 		"NoWord": {
-			reason: "A reason that a condition cannot have does not keep it from being written.",
+			reason: "An invalid reason of a condition is replaced by Failed.",
 			in:     beginning(bridged("", "", "ResolutionFailed=True/not a word: "+conflict)),
-			want:   onItsWay("Ready=False/Failed", "Installed=False/Failed"), failing: "Failed",
-			resources: whole("(Failed): " + conflict),
+			want:   installingConditions("Ready=False/Failed", "Installed=False/Failed"), failing: "Failed",
+			resources: allResources("(Failed): " + conflict),
 		},
 		"HeldWithoutReason": {
-			reason:  "Not in any condition.",
+			reason:  "The condition type is the reason of a hold without a reason.",
 			in:      with(running, bridged("foo.v2", "foo.v1", behind, "UpgradeHeld=True: It is busy")),
-			want:    how("Progressing=False/UpdateHeld", "UpToDate=False/NewestDoesNotRun", "Upgradeable=False/UpgradeHeld"),
-			version: "1.0.0", resources: whole(""),
+			want:    runningConditions("Progressing=False/UpdateHeld", "UpToDate=False/NewestDoesNotRun", "Upgradeable=False/UpgradeHeld"),
+			version: "1.0.0", resources: allResources(""),
 		},
 		"RegressedThere": {
-			reason: "OLM's own history shows that it ran.",
+			reason: "The history of OLM shows that the operator ran before, so it is degraded.",
 			in: after(running, bridged("foo.v1", "foo.v1", "UpToDate=False/NewestDoesNotRun: Waiting"),
-				csvs(byOLM(because(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhasePending), olm.CSVReasonComponentUnhealthy, "no pods")))),
-			want: how("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
-			resources: whole("(ComponentUnhealthy): ClusterServiceVersion foo/foo.v1 is Pending (ComponentUnhealthy): no pods"),
+				csvs(byOLM(withReason(csv("foo.v1", "", olm.CSVPhaseSucceeded, olm.CSVPhasePending), olm.CSVReasonComponentUnhealthy, "no pods")))),
+			want: runningConditions("Ready=False/Degraded", "UpToDate=False/NewestDoesNotRun"), version: "1.0.0",
+			resources: allResources("(ComponentUnhealthy): ClusterServiceVersion foo/foo.v1 is Pending (ComponentUnhealthy): no pods"),
 			failing:   "ComponentUnhealthy",
 		},
 	}
@@ -1129,13 +1129,13 @@ func olmRows() map[string]statusRow {
 
 var reasonOfCondition = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
-// checkSense verifies that the API server accepts the status, and that every condition is set.
-func checkSense(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
+// checkConditions verifies that the API server accepts the status, and that every condition is set.
+func checkConditions(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 	t.Helper()
-	for conditionType := range how() {
+	for conditionType := range runningConditions() {
 		c := meta.FindStatusCondition(got.Conditions, conditionType)
 		if c == nil {
-			t.Errorf("there is no condition %s", conditionType)
+			t.Errorf("condition %s is missing", conditionType)
 			continue
 		}
 		switch {
@@ -1148,14 +1148,14 @@ func checkSense(t *testing.T, in Inputs, got v1alpha1.PlatformOperatorStatus) {
 		case c.LastTransitionTime.IsZero() || c.LastTransitionTime.Nanosecond() != 0:
 			t.Errorf("%s is since %v", c.Type, c.LastTransitionTime)
 		case c.ObservedGeneration != in.Operator.Generation:
-			t.Errorf("%s is about generation %d", c.Type, c.ObservedGeneration)
+			t.Errorf("%s has observedGeneration %d", c.Type, c.ObservedGeneration)
 		}
 	}
-	if len(got.Conditions) != len(how()) || got.ObservedGeneration != in.Operator.Generation {
-		t.Errorf("there are %d conditions of generation %d", len(got.Conditions), got.ObservedGeneration)
+	if len(got.Conditions) != len(runningConditions()) || got.ObservedGeneration != in.Operator.Generation {
+		t.Errorf("got %d conditions and observedGeneration %d", len(got.Conditions), got.ObservedGeneration)
 	}
 	if len(got.Resources) != len(in.Objects) {
-		t.Errorf("of %d objects %d are reported", len(in.Objects), len(got.Resources))
+		t.Errorf("%d objects, but %d are reported", len(in.Objects), len(got.Resources))
 	}
 	checkRelated(t, got)
 }
@@ -1170,7 +1170,7 @@ func checkRelated(t *testing.T, got v1alpha1.PlatformOperatorStatus) {
 	for _, r := range got.Resources {
 		r.Reference.UID = ""
 		if !slices.Contains(got.RelatedObjects, r.Reference) && len(lines) < v1alpha1.MaxRelatedObjects {
-			t.Errorf("%v is not related", r.Reference)
+			t.Errorf("%v is not among the related objects", r.Reference)
 		}
 	}
 }
@@ -1183,14 +1183,14 @@ func related(got v1alpha1.PlatformOperatorStatus) []string {
 	return out
 }
 
-// checkFixed verifies that Compute keeps its own output, now and an hour later, except for a failure that has ended.
-func checkFixed(t *testing.T, in Inputs, first v1alpha1.PlatformOperatorStatus) {
+// checkStable verifies that Compute keeps its own output, now and an hour later, except for a failure that has ended.
+func checkStable(t *testing.T, in Inputs, first v1alpha1.PlatformOperatorStatus) {
 	t.Helper()
 	second := with(in)
 	second.Operator.Status = *first.DeepCopy()
 	got, _ := Compute(second)
 	if diff := cmp.Diff(first, got); diff != "" {
-		t.Errorf("computed again it differs: -first +second\n%s", diff)
+		t.Errorf("the second result differs: -first +second\n%s", diff)
 	}
 	second.Now = metav1.NewTime(in.Now.Add(time.Hour))
 	got, _ = Compute(second)
@@ -1198,7 +1198,7 @@ func checkFixed(t *testing.T, in Inputs, first v1alpha1.PlatformOperatorStatus) 
 		first.FailingSince, first.QuietSince, first.FailingReason, first.FailingMessage = nil, nil, "", ""
 	}
 	if diff := cmp.Diff(first, got); diff != "" {
-		t.Errorf("computed again an hour later it differs: -first +second\n%s", diff)
+		t.Errorf("the result differs an hour later: -first +second\n%s", diff)
 	}
 }
 
@@ -1306,19 +1306,19 @@ func TestLongWords(t *testing.T) {
 	for i := range 64 {
 		o := builder.FooWithConditions("Degraded=True/Down: " + long)
 		o.SetName(fmt.Sprintf("example-%d", i))
-		many = append(many, consisting(fmt.Sprint(i), o))
+		many = append(many, withObject(fmt.Sprint(i), o))
 	}
 	for name, in := range map[string]Inputs{
 		"Objects":      beginning(many...),
 		"Subscription": beginning(subscribed("", "", long, "ResolutionFailed=True/No: "+long)),
-		"CSV":          beginning(subscribed("foo.v1", "", ""), csvs(because(csv("foo.v1", ""), "RequirementsNotMet", long))),
+		"CSV":          beginning(subscribed("foo.v1", "", ""), csvs(withReason(csv("foo.v1", ""), "RequirementsNotMet", long))),
 		"Problem":      beginning(problem("subscription", "ApplyFailed", long)),
 		"Probe":        runs(probed("Upgradeable=False/NotUpgradeable: "+long, "Important=True/ConditionsTrue: "+long)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _ := Compute(in)
-			checkSense(t, in, got)
-			checkFixed(t, in, got)
+			checkConditions(t, in, got)
+			checkStable(t, in, got)
 			for _, r := range got.Resources {
 				if len(r.Message) > maxMessage+len("…") || !utf8.ValidString(r.Message) {
 					t.Errorf("the message of %s has %d bytes", r.Name, len(r.Message))
@@ -1332,8 +1332,8 @@ func TestLongWords(t *testing.T) {
 }
 
 func TestResourceReferences(t *testing.T) {
-	got, _ := Compute(runs(consisting("example", bearing(builder.FooWithConditions("Ready=True"), "uid-example")),
-		leaving("old", bearing(builder.FromJSON(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"bar","name":"old"}}`), "uid-old"))))
+	got, _ := Compute(runs(withObject("example", withUID(builder.FooWithConditions("Ready=True"), "uid-example")),
+		withLeavingObject("old", withUID(builder.FromJSON(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"bar","name":"old"}}`), "uid-old"))))
 
 	want := []corev1.ObjectReference{
 		{APIVersion: "v1", Kind: "Namespace", Name: "foo", UID: "uid-namespace"},
@@ -1352,8 +1352,8 @@ func TestResourceReferences(t *testing.T) {
 }
 
 func TestRelatedObjects(t *testing.T) {
-	in := runs(subscribed("foo.v2", "foo.v1", "Waiting"), csvs(givingWay(), installing("foo.v2", "foo.v1")), probed(),
-		consisting("example", builder.FooWithConditions("Ready=True")), consisting("again", builder.FooWithConditions("Ready=True")), func(in *Inputs) {
+	in := runs(subscribed("foo.v2", "foo.v1", "Waiting"), csvs(beingReplaced(), installing("foo.v2", "foo.v1")), probed(),
+		withObject("example", builder.FooWithConditions("Ready=True")), withObject("again", builder.FooWithConditions("Ready=True")), func(in *Inputs) {
 			in.Subscription.Status.InstallPlanRef = &corev1.ObjectReference{Kind: "InstallPlan", Namespace: "foo", Name: "install-2"}
 		})
 	got, _ := Compute(in)
@@ -1369,11 +1369,11 @@ func TestRelatedObjects(t *testing.T) {
 		"v1\tNamespace\t\tfoo",
 	}
 	if diff := cmp.Diff(want, related(got)); diff != "" {
-		t.Errorf("what leads to the operator, sorted, each once, and without UIDs: -want +got\n%s", diff)
+		t.Errorf("related objects, sorted, unique and without UIDs: -want +got\n%s", diff)
 	}
 
 	for i := range 120 {
-		leaving("old", builder.FromJSON(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"old-%03d"}}`, 119-i)))(&in)
+		withLeavingObject("old", builder.FromJSON(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"old-%03d"}}`, 119-i)))(&in)
 	}
 	got, _ = Compute(in)
 	if len(got.RelatedObjects) != 100 {
@@ -1384,7 +1384,7 @@ func TestRelatedObjects(t *testing.T) {
 
 // TestRelatedObserved verifies that relatedObjects include an observed Subscription, and nothing that does not exist.
 func TestRelatedObserved(t *testing.T) {
-	in := beginning(asked(observing), nothingMade, subscribed("foo.v1", "foo.v1", ""))
+	in := beginning(withOperator(observing), withoutObjects, subscribed("foo.v1", "foo.v1", ""))
 	for name, tc := range map[string]struct {
 		in   Inputs
 		want []string
@@ -1418,7 +1418,7 @@ func TestFailing(t *testing.T) {
 		play   []moment
 	}{
 		"Never": {"Without a failure nothing is recorded.", []moment{{at: "0s"}, {at: "1h"}}},
-		"Stays": {"The first bad moment is kept.", []moment{
+		"Stays": {"The start of a failure is kept.", []moment{
 			{at: "0s"}, {at: "10s", bad: yes, since: "10s"}, {at: "20s", bad: yes, since: "10s"}, {at: "1h", bad: yes, since: "10s"},
 		}},
 		"ComesAgain": {"A failure that returns after a minute is the same failure.", []moment{
@@ -1426,24 +1426,24 @@ func TestFailing(t *testing.T) {
 			{at: "1m10s", since: "0s", quiet: "10s", again: "1m"}, {at: "1m11s", bad: yes, since: "0s"},
 			{at: "3m", bad: yes, since: "0s"},
 		}},
-		"Ends": {"Two minutes of quiet end it.", []moment{
+		"Ends": {"A failure ends after two minutes of quiet.", []moment{
 			{at: "0s", bad: yes, since: "0s"}, {at: "10s", since: "0s", quiet: "10s", again: "2m"},
 			{at: "2m9s", since: "0s", quiet: "10s", again: "1s"}, {at: "2m10s"}, {at: "3m"}, {at: "4m", bad: yes, since: "4m"},
 		}},
-		"EndsWhileNobodyLooks": {"Also if there was no reconcile when they were over.", []moment{
+		"EndsWhileNobodyLooks": {"A failure ends after two minutes of quiet even if it is not reconciled at that time.", []moment{
 			{at: "0s", bad: yes, since: "0s"}, {at: "10s", since: "0s", quiet: "10s", again: "2m"}, {at: "5h"},
 		}},
-		"BadWhileNobodyLooks": {"But if it fails at the next reconcile, the failure continues from where it began.", []moment{
+		"BadWhileNobodyLooks": {"A failure that is found again at the next reconcile continues from its start.", []moment{
 			{at: "0s", bad: yes, since: "0s"}, {at: "10s", since: "0s", quiet: "10s", again: "2m"}, {at: "5h", bad: yes, since: "0s"},
 			{at: "6h", since: "0s", quiet: "6h", again: "2m"},
 		}},
-		"Flaps": {"One that comes and goes is there all the time.", []moment{
+		"Flaps": {"A failure that recovers for less than two minutes continues.", []moment{
 			{at: "0s", bad: yes, since: "0s"}, {at: "90s", bad: no, since: "0s", quiet: "90s", again: "2m"},
 			{at: "3m", bad: yes, since: "0s"}, {at: "4m", since: "0s", quiet: "4m", again: "2m"},
 			{at: "5m59s", bad: yes, since: "0s"}, {at: "6m", since: "0s", quiet: "6m", again: "2m"},
 			{at: "7m", since: "0s", quiet: "6m", again: "1m"}, {at: "7m59s", since: "0s", quiet: "6m", again: "1s"}, {at: "8m"},
 		}},
-		"ClockGoesBack": {"A clock that goes back loses nothing.", []moment{
+		"ClockGoesBack": {"A clock that goes back does not end a failure.", []moment{
 			{at: "1h", bad: yes, since: "1h"}, {at: "1h1m", since: "1h", quiet: "1h1m", again: "2m"},
 			{at: "1h0m30s", since: "1h", quiet: "1h1m", again: "2m30s"},
 		}},
@@ -1454,18 +1454,18 @@ func TestFailing(t *testing.T) {
 			in.Now = metav1.NewTime(noon.Truncate(time.Second))
 			start := in.Now
 			for _, m := range tc.play {
-				in.Now = metav1.NewTime(start.Add(lasting(m.at)))
+				in.Now = metav1.NewTime(start.Add(parseDuration(m.at)))
 				in.Subscription = nil
 				if m.bad {
 					trouble(&in)
 				}
 				got, again := Compute(in)
 				want := []string{m.since, m.quiet}
-				if diff := cmp.Diff(want, []string{sinceThen(start, got.FailingSince), sinceThen(start, got.QuietSince)}); diff != "" {
+				if diff := cmp.Diff(want, []string{formatMoment(start, got.FailingSince), formatMoment(start, got.QuietSince)}); diff != "" {
 					t.Fatalf("%s\nat %s: failingSince, quietSince: -want +got\n%s", tc.reason, m.at, diff)
 				}
-				if again != lasting(m.again) {
-					t.Errorf("%s\nat %s: looks again in %v; want %q", tc.reason, m.at, again, m.again)
+				if again != parseDuration(m.again) {
+					t.Errorf("%s\nat %s: reconciled again in %v; want %q", tc.reason, m.at, again, m.again)
 				}
 				words := []string{got.FailingReason, got.FailingMessage}
 				wantWords := []string{"", ""}
@@ -1481,7 +1481,7 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-func lasting(words string) time.Duration {
+func parseDuration(words string) time.Duration {
 	if words == "" {
 		return 0
 	}
@@ -1492,8 +1492,8 @@ func lasting(words string) time.Duration {
 	return out
 }
 
-// sinceThen formats a moment as TestFailing does.
-func sinceThen(start metav1.Time, moment *metav1.Time) string {
+// formatMoment formats a moment as TestFailing does.
+func formatMoment(start metav1.Time, moment *metav1.Time) string {
 	if moment == nil {
 		return ""
 	}
@@ -1520,7 +1520,7 @@ func TestFailingChanges(t *testing.T) {
 // TestDeleting verifies that a PlatformOperator is not failing during deletion, and keeps its objects in the status.
 func TestDeleting(t *testing.T) {
 	broken := beginning(problem("subscription", "Forbidden", "May not"))
-	quietly := after(broken, nothingMade)
+	quietly := after(broken, withoutObjects)
 	for name, before := range map[string]Inputs{
 		"Running": runs(), "Failing": after(broken), "Quiet": after(quietly), "New": beginning(),
 	} {
@@ -1542,17 +1542,17 @@ func TestDeleting(t *testing.T) {
 				t.Errorf("failing since %v, quiet since %v: %s %s", got.FailingSince, got.QuietSince, got.FailingReason, got.FailingMessage)
 			}
 			if diff := cmp.Diff(op.Status.Resources, got.Resources); diff != "" {
-				t.Errorf("what is left is found by these:\n%s", diff)
+				t.Errorf("related objects during deletion:\n%s", diff)
 			}
 			if got.ObservedGeneration != op.Generation {
-				t.Errorf("it is about generation %d", got.ObservedGeneration)
+				t.Errorf("observedGeneration is %d", got.ObservedGeneration)
 			}
 			if diff := cmp.Diff(unchanged, op); diff != "" {
-				t.Errorf("the PlatformOperator, which may be the cache's, was changed:\n%s", diff)
+				t.Errorf("the PlatformOperator, which may be in a cache, was changed:\n%s", diff)
 			}
 			op.Status = got
 			if diff := cmp.Diff(got, Deleting(op, left[:2], metav1.NewTime(before.Now.Add(time.Hour)))); diff != "" {
-				t.Errorf("later it differs: -first +second\n%s", diff)
+				t.Errorf("the result differs later: -first +second\n%s", diff)
 			}
 		})
 	}

@@ -31,13 +31,13 @@ func TestHeldBy(t *testing.T) {
 		sub    v1alpha1.Subscription
 		gate   string
 	}{
-		"BeforeApproval": {"What is installed is the operator of the Probe.", waiting("foo.v1", "foo.v2", corev1.ConditionTrue), "ApprovalGate"},
-		"AfterApproval":  {"OLM takes what it holds for installed.", waiting("foo.v2", "foo.v2", corev1.ConditionTrue), "OperatorConditionGate"},
-		"NotHeld":        {"An update that goes on is not held.", waiting("foo.v1", "foo.v2", corev1.ConditionFalse), ""},
-		"NotSaid":        {"Nor is one without the condition.", v1alpha1.Subscription{}, ""},
-		"OfAnother":      {"Another operator's update is another Probe's.", waiting("bar.v1", "bar.v2", corev1.ConditionTrue), ""},
-		"OfAnotherBegun": {"Also where OLM has begun it.", waiting("bar.v2", "bar.v2", corev1.ConditionTrue), ""},
-		"Target":         {"The Probe of what is to come holds nothing yet.", waiting("foo.v0", "foo.v1", corev1.ConditionTrue), ""},
+		"BeforeApproval": {"An update that waits for approval is held by the Probe of the installed operator.", waiting("foo.v1", "foo.v2", corev1.ConditionTrue), "ApprovalGate"},
+		"AfterApproval":  {"An update that OLM has approved is held by the Probe of the operator that it replaces.", waiting("foo.v2", "foo.v2", corev1.ConditionTrue), "OperatorConditionGate"},
+		"NotHeld":        {"An update whose hold has ended is not held.", waiting("foo.v1", "foo.v2", corev1.ConditionFalse), ""},
+		"NotSaid":        {"An update without the condition is not held.", v1alpha1.Subscription{}, ""},
+		"OfAnother":      {"An update of another operator is not held by this Probe.", waiting("bar.v1", "bar.v2", corev1.ConditionTrue), ""},
+		"OfAnotherBegun": {"An update of another operator that OLM has approved is not held by this Probe.", waiting("bar.v2", "bar.v2", corev1.ConditionTrue), ""},
+		"Target":         {"The Probe of the new version does not hold its update.", waiting("foo.v0", "foo.v1", corev1.ConditionTrue), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestHolding(t *testing.T) {
 	holding(Inputs{Probe: in.Probe, Now: in.Now}, findings{}, none)
 	for what, out := range map[string]*v1alpha1.ProbeStatus{"a Probe that allows the update": allowed, "one that nothing waits for": none} {
 		if meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionHolding) != nil {
-			t.Errorf("%s holds nothing", what)
+			t.Errorf("%s: want no hold", what)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestJudge(t *testing.T) {
 		want        watch.Explanation // with Unreadable, it is unknown as well
 	}{
 		"Enhancement": {
-			reason:      "Reasons come in the order of the custom resource's own conditions.",
+			reason:      "Reasons are listed in the order of the custom resource's conditions.",
 			expressions: parsed("!Migrating", "BadConnectivity || UnhealthyDatabase"),
 			conditions:  conditions("Migrating", watch.True, "UnhealthyDatabase", watch.True, "BadConnectivity", watch.True),
 			want: watch.Explanation{
@@ -51,13 +51,13 @@ func TestJudge(t *testing.T) {
 			unknown:     true,
 		},
 		"StaleYes": {
-			reason:      "A condition of before the last change allows nothing that was changed.",
+			reason:      "A condition of an earlier generation does not allow the update.",
 			expressions: parsed("!Migrating && Ready", ""),
 			conditions:  []watch.Condition{{Type: "Migrating", Status: watch.False, Stale: true}, {Type: "Ready", Status: watch.True}},
 			unknown:     true,
 		},
 		"StaleNo": {
-			reason:      "A no remains until the operator takes it back.",
+			reason:      "A condition of an earlier generation that blocks the update keeps blocking it.",
 			expressions: parsed("!Migrating && Ready", "Migrating"),
 			conditions:  []watch.Condition{{Type: "Migrating", Status: watch.True, Stale: true}, {Type: "Ready", Status: watch.True}},
 			want: watch.Explanation{
@@ -65,42 +65,42 @@ func TestJudge(t *testing.T) {
 			},
 		},
 		"StaleAndNotNeeded": {
-			reason:      "A condition that does not decide may be of any time.",
+			reason:      "A condition of an earlier generation is used if the result does not depend on it.",
 			expressions: parsed("!Migrating || Ready", ""),
 			conditions:  []watch.Condition{{Type: "Migrating", Status: watch.True, Stale: true}, {Type: "Ready", Status: watch.True}},
 		},
 		"Unreadable": {
-			reason:      "Conditions in a form that cannot be read are unknown, and named if the expression needs them.",
+			reason:      "A condition that cannot be parsed is unknown, and is listed if the expression depends on it.",
 			expressions: parsed("!Migrating && Ready", ""),
 			conditions: []watch.Condition{{Type: "Migrating", Status: watch.Unreadable}, {Type: "Other", Status: watch.Unreadable},
 				{Type: "Ready", Status: watch.True}, {Status: watch.Unreadable}},
 			want: watch.Explanation{Unreadable: "Migrating, status.conditions", Reasons: []string{"Migrating", "status.conditions"}},
 		},
 		"UnreadableBesideNo": {
-			reason:      "What decides is what can be read.",
+			reason:      "A condition that cannot be parsed is ignored if the result does not depend on it.",
 			expressions: parsed("!Migrating && Ready", ""),
 			conditions:  conditions("Migrating", watch.Unreadable, "Ready", watch.False),
 			want:        watch.Explanation{Blocks: "Ready is False", Reasons: []string{"Ready"}},
 		},
 		"UnreadableElsewhere": {
-			reason:      "Conditions of other types may look as they like.",
+			reason:      "A condition that cannot be parsed is ignored if the expression does not contain it.",
 			expressions: parsed("!Migrating", "Bad"),
 			conditions:  conditions("Bad", watch.Unreadable),
 			unknown:     true,
 		},
 		"OnlyImportant": {
-			reason:      "Without an expression for upgradeable, the result is not unknown either.",
+			reason:      "Without an expression for upgradeable the result is not unknown.",
 			expressions: parsed("", "Bad"),
 		},
 		"Invalid": {
-			reason:      "An expression that cannot be read is unknown, and the other is read.",
+			reason:      "An invalid expression is unknown, and the other expression is evaluated.",
 			expressions: parsed("A B", "Bad"),
 			conditions:  conditions("Bad", watch.True),
 			unknown:     true,
 			want:        watch.Explanation{Important: "Bad is True", Reasons: []string{"Bad"}},
 		},
 		"SameLiteralTwice": {
-			reason:      "A reason is listed once.",
+			reason:      "A condition in both expressions is listed once.",
 			expressions: Expressions{Upgradeable: valid(expression.Parse("!A")), Important: valid(expression.ParseAny("A"))},
 			conditions:  conditions("A", watch.True),
 			want:        watch.Explanation{Blocks: "A is True", Important: "A is True", Reasons: []string{"!A", "A"}},

@@ -29,7 +29,7 @@ func blocking(name string) watch.Item {
 	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}}
 }
 
-func telling(name string) watch.Item {
+func importantItem(name string) watch.Item {
 	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Important: "BadConnectivity is True", Reasons: []string{"BadConnectivity"}}}
 }
 
@@ -87,7 +87,7 @@ func TestCompute(t *testing.T) {
 		summary    *v1alpha1.ProbeSummary
 	}{
 		"NoResources": {
-			reason: "Without custom resources nothing holds the update.",
+			reason: "An update is not held if no custom resource exists.",
 			in:     Inputs{Resources: []Resource{read(watch.Counts{})}},
 			conditions: []string{
 				"Upgradeable=True/NoResources: No custom resource exists, so nothing holds the update",
@@ -97,7 +97,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{},
 		},
 		"OneBlocks": {
-			reason: "A single custom resource holds the update: the message has its name and its condition.",
+			reason: "A single custom resource holds the update, and the message contains its name and its condition.",
 			in:     Inputs{Resources: []Resource{read(watch.Counts{Total: 3, Blocking: 1, Unknown: 1}, blocking("foo-example"))}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: Migrating is True",
@@ -118,9 +118,9 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 3, Unknown: 2},
 		},
 		"ManyBlock": {
-			reason: "Messages name the first few and count the rest; blockers are listed before what is merely important.",
+			reason: "Messages list the first custom resources and count the others, and blockers precede important ones.",
 			in: Inputs{Resources: []Resource{
-				read(watch.Counts{Total: 9, Blocking: 1, Important: 1}, blocking("zzz"), telling("aaa")),
+				read(watch.Counts{Total: 9, Blocking: 1, Important: 1}, blocking("zzz"), importantItem("aaa")),
 				read(watch.Counts{Total: 9, Blocking: 7}, blocking("b1"), blocking("b2"), blocking("b3"), blocking("b4"), blocking("b5"), blocking("b6"), blocking("b7")),
 			}},
 			conditions: []string{
@@ -137,7 +137,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 18, NotUpgradeable: 8, Important: 1},
 		},
 		"NotReadYet": {
-			reason: "Before the first read nothing is claimed, not even a count.",
+			reason: "The conditions are Unknown and counts are missing before the first read.",
 			in:     Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{}}}}},
 			conditions: []string{
 				"Upgradeable=Unknown/NotRead: The custom resources have not been read yet",
@@ -146,7 +146,7 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"ForbiddenKeepsTheLastWord": {
-			reason: "What may not be read any more is held as before and counted as before, but not named.",
+			reason: "If reading is forbidden, the previous result and counts are kept, without names.",
 			before: held(),
 			in:     Inputs{Resources: []Resource{unreadable(v1alpha1.ReasonForbidden)}},
 			conditions: []string{
@@ -158,7 +158,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 7, NotUpgradeable: 1, Unknown: 2},
 		},
 		"UnreadableKeepsTheLastWord": {
-			reason: "Where the truth cannot be read for another reason the last word is kept, word for word and count for count.",
+			reason: "If reading fails for another reason, the previous result and counts are kept.",
 			before: held(),
 			in:     Inputs{Resources: []Resource{unreadable(v1alpha1.ReasonReadFailed)}},
 			conditions: []string{
@@ -170,11 +170,11 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 7, NotUpgradeable: 1, Unknown: 2},
 		},
 		"ForbiddenWhatIsInMemory": {
-			reason: "A watch that the account may not open again leaves its names in memory, where they stay.",
+			reason: "If a watch may not be opened again, the names in memory are not reported.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "It may not"}},
 				Read: []Read{{Namespace: "other", Snapshot: watch.Snapshot{Filled: true, Err: errForbidden, Counts: watch.Counts{Total: 9, Blocking: 2, Important: 1},
-					Items: []watch.Item{blocking("a"), blocking("b"), telling("c")}}}}}}},
+					Items: []watch.Item{blocking("a"), blocking("b"), importantItem("c")}}}}}}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for 2 custom resources whose names are not shown",
 				"Important=True/ConditionsTrue: a custom resource whose name is not shown",
@@ -184,7 +184,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 9, NotUpgradeable: 2, Important: 1},
 		},
 		"ForbiddenBesideAnother": {
-			reason: "What was counted is held on, also beside what can be read.",
+			reason: "Previous counts of a resource that cannot be read are kept beside those of another resource.",
 			before: Compute(Inputs{
 				Now:       metav1.Unix(1000, 0),
 				Probe:     &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: held()},
@@ -205,9 +205,9 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 1},
 		},
 		"Foreign": {
-			reason: "With --hide-foreign-names the custom resources of the Probe's namespace are named, and others counted.",
+			reason: "With --hide-foreign-names only the custom resources of the Probe's namespace are listed, and others are counted.",
 			in: Inputs{HideForeign: true, Resources: []Resource{read(watch.Counts{Total: 99, Blocking: 60, Important: 7},
-				blocking("foo-example"), telling("mine"), foreign(blocking("secret")), foreign(telling("secret")))}},
+				blocking("foo-example"), importantItem("mine"), foreign(blocking("secret")), foreign(importantItem("secret")))}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: Migrating is True; and 59 more, not shown",
 				"Important=True/ConditionsTrue: Foo default/mine: BadConnectivity is True; and 6 more, not shown",
@@ -217,7 +217,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 99, NotUpgradeable: 60, Important: 7},
 		},
 		"ForeignAlone": {
-			reason: "A cluster-scoped custom resource is outside the Probe's namespace.",
+			reason: "With --hide-foreign-names a cluster-scoped custom resource is not listed.",
 			in: Inputs{HideForeign: true, Resources: []Resource{read(watch.Counts{Total: 1, Blocking: 1},
 				watch.Item{Name: "secret", Explanation: watch.Explanation{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}})}},
 			conditions: []string{
@@ -229,7 +229,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 1, NotUpgradeable: 1},
 		},
 		"ForeignNone": {
-			reason: "Where nothing is hidden the flag changes nothing.",
+			reason: "--hide-foreign-names does not change a message that lists only custom resources of the Probe's namespace.",
 			in:     Inputs{HideForeign: true, Resources: []Resource{read(watch.Counts{Total: 3, Blocking: 2}, blocking("a"), blocking("b"))}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/a: Migrating is True; Foo default/b: Migrating is True",
@@ -240,7 +240,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 2},
 		},
 		"ForeignInTheLastWord": {
-			reason: "What a manager without the flag named goes, even where nothing can be read now.",
+			reason: "Names that a manager without --hide-foreign-names listed are removed, even if nothing can be read.",
 			before: Compute(Inputs{
 				Now:   metav1.Unix(1000, 0),
 				Probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
@@ -258,7 +258,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 4, NotUpgradeable: 3},
 		},
 		"AbsentDoesNotBlock": {
-			reason: "A CRD that is not there means no custom resources: the last word about them is over.",
+			reason: "A CRD that was deleted has no custom resources, so the previous result ends.",
 			before: held(),
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Absent: true,
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "It is gone"}}}}},
@@ -270,7 +270,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{},
 		},
 		"OneOfTwoUnreadable": {
-			reason: "What can be read is judged anew, beside the last word about what cannot.",
+			reason: "A resource that can be read is evaluated beside the previous result of one that cannot.",
 			before: held(),
 			in: Inputs{Resources: []Resource{
 				unreadable(v1alpha1.ReasonNoIdentity),
@@ -285,7 +285,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 3, NotUpgradeable: 1},
 		},
 		"OneOfTwoNamespacesUnreadable": {
-			reason: "The namespaces that can be read count, together with the last result for the others.",
+			reason: "The namespaces that can be read are evaluated beside the previous result of the others.",
 			before: held(),
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "Not in default"}},
@@ -306,7 +306,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 6, NotUpgradeable: 2},
 		},
 		"StaleButKnown": {
-			reason: "What was read before reading failed is still the best there is.",
+			reason: "The last result is used if reading failed after the initial list.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonReadFailed, Message: "The API server says no"}},
 				Read:     []Read{{Snapshot: watch.Snapshot{Filled: true, Err: errors.New("no"), Counts: watch.Counts{Total: 4}}}}}}},
@@ -318,11 +318,11 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 4},
 		},
 		"Stale": {
-			reason: "What may have changed since it was read allows nothing, and is still shown.",
+			reason: "A result that may be outdated is Unknown, and important custom resources are listed.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonStale, Message: "The API server sends nothing"}},
 				Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Stale: true, Counts: watch.Counts{Total: 4, Important: 1},
-					Items: []watch.Item{telling("foo")}}}}}}},
+					Items: []watch.Item{importantItem("foo")}}}}}}},
 			conditions: []string{
 				"Upgradeable=Unknown/Stale: The custom resources may have changed since they were read",
 				"Important=True/ConditionsTrue: Foo default/foo: BadConnectivity is True",
@@ -332,7 +332,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 4, Important: 1},
 		},
 		"StaleAndBlocking": {
-			reason: "A no holds until something else is read.",
+			reason: "A custom resource that blocked the update blocks it although its result may be outdated.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonStale, Message: "The API server sends nothing"}},
 				Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Stale: true, Counts: watch.Counts{Total: 4, Blocking: 1},
@@ -346,7 +346,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 4, NotUpgradeable: 1},
 		},
 		"AllowedAndNoLongerRead": {
-			reason: "A yes does not outlive the right to read what said it.",
+			reason: "A result that allows the update is not kept if the custom resources can no longer be read.",
 			before: Compute(Inputs{
 				Now: metav1.Unix(1000, 0), Probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
 				Resources: []Resource{read(watch.Counts{Total: 7})},
@@ -360,7 +360,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 7},
 		},
 		"OperatorNotFound": {
-			reason: "The Probe of an operator that was uninstalled, or updated, allows nothing.",
+			reason: "Upgradeable is Unknown if the operator does not exist.",
 			in:     Inputs{OperatorNotFound: "foo-operator.v1.0.0 does not exist", Resources: []Resource{read(watch.Counts{Total: 2})}},
 			conditions: []string{
 				"Upgradeable=Unknown/OperatorNotFound: foo-operator.v1.0.0 does not exist",
@@ -370,7 +370,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 2},
 		},
 		"OperatorNotFoundAndBlocking": {
-			reason: "The custom resources of an operator that was uninstalled are still there, and it is reported what they say.",
+			reason: "A custom resource blocks the update even if the operator does not exist.",
 			in: Inputs{OperatorNotFound: "foo-operator.v1.0.0 does not exist",
 				Resources: []Resource{read(watch.Counts{Total: 2, Blocking: 1}, blocking("foo"))}},
 			conditions: []string{
@@ -382,8 +382,8 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 2, NotUpgradeable: 1},
 		},
 		"UnreadableConditions": {
-			reason: "Conditions in a form that cannot be read are named, after what holds the update and what is important.",
-			in: Inputs{Resources: []Resource{read(watch.Counts{Total: 5, Important: 1, Unknown: 3, Unreadable: 2}, telling("z"),
+			reason: "Conditions that cannot be parsed are listed after blockers and important custom resources.",
+			in: Inputs{Resources: []Resource{read(watch.Counts{Total: 5, Important: 1, Unknown: 3, Unreadable: 2}, importantItem("z"),
 				malformed("a", "status.conditions"), malformed("b", "Degraded, Ready"))}},
 			conditions: []string{
 				"Upgradeable=True/SomeUnknown: Nothing holds the update; 3 of 5 custom resources cannot be judged, since their conditions are missing or Unknown, " +
@@ -397,7 +397,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 5, Important: 1, Unknown: 3, Unreadable: 2},
 		},
 		"UnreadableConditionsKept": {
-			reason: "What could not be judged is carried over as what it was.",
+			reason: "Conditions that could not be parsed stay in the result if the custom resources can no longer be read.",
 			before: Compute(Inputs{
 				Now: metav1.Unix(1000, 0), Probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
 				Resources: []Resource{read(watch.Counts{Total: 5, Unknown: 2, Unreadable: 1}, malformed("a", "Degraded"))},
@@ -415,7 +415,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{Total: 3, Unknown: 1, Unreadable: 1},
 		},
 		"WorstProblemFirst": {
-			reason: "Synced gives the reason of the worst problem and the sentences of all.",
+			reason: "Synced has the reason of the worst problem and the messages of all.",
 			in: Inputs{
 				Resources: []Resource{{CRD: "a", Absent: true, Problems: []condition.Problem{{Reason: v1alpha1.ReasonResourceNotFound, Message: "There is no a"}}},
 					unreadable(v1alpha1.ReasonForbidden)},
@@ -429,7 +429,7 @@ func TestCompute(t *testing.T) {
 			summary: &v1alpha1.ProbeSummary{},
 		},
 		"GateConflict": {
-			reason: "GateConflict is True for as long as the operator sets the condition in its OperatorCondition itself.",
+			reason: "GateConflict is True while the operator itself sets the condition in its OperatorCondition.",
 			in:     Inputs{Resources: []Resource{read(watch.Counts{})}, GateConflict: "The operator sets it"},
 			conditions: []string{
 				"Upgradeable=True/NoResources: No custom resource exists, so nothing holds the update",
@@ -460,7 +460,7 @@ func TestCompute(t *testing.T) {
 				t.Errorf("%s\nsummary: -want +got\n%s", tc.reason, diff)
 			}
 			if text := fmt.Sprintf("%+v", got); strings.Contains(text, "secret") {
-				t.Errorf("%s\nit is named: %s", tc.reason, text)
+				t.Errorf("%s\nthe name is in the status: %s", tc.reason, text)
 			}
 			checkStable(t, tc.in, got)
 		})
@@ -474,7 +474,7 @@ func checkStable(t *testing.T, in Inputs, status v1alpha1.ProbeStatus) {
 	in.Probe.Status = status
 	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
 	if diff := cmp.Diff(status, Compute(in)); diff != "" {
-		t.Errorf("computed again it differs, so it would be written again: -first +second\n%s", diff)
+		t.Errorf("the second result differs, so it would be written again: -first +second\n%s", diff)
 	}
 }
 
@@ -496,10 +496,10 @@ func TestStatusCap(t *testing.T) {
 		t.Errorf("%d custom resources are listed", n)
 	}
 	if diff := cmp.Diff(&v1alpha1.ProbeSummary{Total: 300, NotUpgradeable: 300, Omitted: 250}, got.Summary); diff != "" {
-		t.Errorf("what is not listed is counted: -want +got\n%s", diff)
+		t.Errorf("counts, including custom resources that are not listed: -want +got\n%s", diff)
 	}
 	if m := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionUpgradeable).Message; !strings.HasSuffix(m, "; and 295 more") {
-		t.Errorf("the message counts what it does not name: %s", m)
+		t.Errorf("the message does not count the other custom resources: %s", m)
 	}
 }
 
@@ -512,7 +512,7 @@ func TestLastTransitionTime(t *testing.T) {
 
 	c := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionUpgradeable)
 	if c.LastTransitionTime != metav1.Unix(1000, 0) {
-		t.Errorf("lastTransitionTime moved to %v with the message, though the status stayed", c.LastTransitionTime)
+		t.Errorf("lastTransitionTime changed to %v with the message, although the status did not change", c.LastTransitionTime)
 	}
 }
 
@@ -527,12 +527,12 @@ func TestReadBy(t *testing.T) {
 		resources []Resource
 		want      string
 	}{
-		"Read":     {"What has been read is recorded with its reader.", read(true), "manager-1 targets-1"},
-		"Nothing":  {"A Probe that names nothing has nothing to read.", nil, "manager-1 targets-1"},
-		"Absent":   {"Nor has one whose kind is not served.", []Resource{{CRD: "foos.example.com", Absent: true}}, "manager-1 targets-1"},
-		"Unread":   {"What has not been read is not claimed.", read(false), "manager-0 targets-0"},
-		"PartRead": {"Nor is a part.", append(read(true), read(false)...), "manager-0 targets-0"},
-		"NoReader": {"Nor is what cannot be read.", []Resource{{CRD: "foos.example.com"}}, "manager-0 targets-0"},
+		"Read":     {"The reader and the targets are recorded once all resources are read.", read(true), "manager-1 targets-1"},
+		"Nothing":  {"The reader and the targets are recorded if the Probe has no resources.", nil, "manager-1 targets-1"},
+		"Absent":   {"The reader and the targets are recorded if the resource is not served.", []Resource{{CRD: "foos.example.com", Absent: true}}, "manager-1 targets-1"},
+		"Unread":   {"The reader and the targets are not recorded before the first read.", read(false), "manager-0 targets-0"},
+		"PartRead": {"The reader and the targets are not recorded if only some resources are read.", append(read(true), read(false)...), "manager-0 targets-0"},
+		"NoReader": {"The reader and the targets are not recorded if a resource cannot be read.", []Resource{{CRD: "foos.example.com"}}, "manager-0 targets-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			probe := &v1alpha1.Probe{Status: v1alpha1.ProbeStatus{Reader: "manager-0", ObservedTargets: "targets-0"}}
@@ -559,34 +559,34 @@ func TestComputeParts(t *testing.T) {
 	byReader := ComputeRead(in)
 	if got := typesOf(byReader); !slices.Equal(got, []string{"Important", "Synced", "Upgradeable"}) || byReader.Reader != "pod" ||
 		len(byReader.ProbeResources) != 1 {
-		t.Errorf("the reader computes what it read\ngot %v of %+v", got, byReader)
+		t.Errorf("conditions computed by the reader\ngot %v of %+v", got, byReader)
 	}
 	managed := in
 	managed.Probe = &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation + 1}, Status: byReader}
 	managed.Resources, managed.Reader = []Resource{unreadable(v1alpha1.ReasonNoIdentity)}, "manager"
 	byManager := ComputeManaged(managed)
 	if got := typesOf(byManager); !slices.Equal(got, []string{"GateConflict", "Holding", "Important", "PodReady", "Synced", "Upgradeable"}) {
-		t.Errorf("the manager adds what the reader has no permission to know\ngot %v", got)
+		t.Errorf("conditions computed by the manager\ngot %v", got)
 	}
 	theirs := byManager.DeepCopy()
 	for _, own := range []string{v1alpha1.ConditionGateConflict, v1alpha1.ConditionHolding, v1alpha1.ConditionPodReady} {
 		meta.RemoveStatusCondition(&theirs.Conditions, own)
 	}
 	if diff := cmp.Diff(byReader, *theirs); diff != "" {
-		t.Errorf("the manager leaves what the reader wrote, the observed generation too\n-want +got\n%s", diff)
+		t.Errorf("part of the reader after the manager's computation, including the observed generation\n-want +got\n%s", diff)
 	}
 	in.Probe = &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: byManager}
 	if diff := cmp.Diff(byManager, ComputeRead(in)); diff != "" {
-		t.Errorf("the reader leaves what the manager wrote\n-want +got\n%s", diff)
+		t.Errorf("part of the manager after the reader's computation\n-want +got\n%s", diff)
 	}
 	in.Pod.Problem = nil
 	const ready = "A pod reads the custom resources as service account default/foo"
 	if got := meta.FindStatusCondition(Compute(in).Conditions, v1alpha1.ConditionPodReady); got.Message != ready {
-		t.Errorf("a pod that is ready is reported with its account\ngot %+v", got)
+		t.Errorf("a ready pod is not reported with its account\ngot %+v", got)
 	}
 	in.Pod = nil
 	if got := Compute(in); meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionPodReady) != nil {
-		t.Error("without a pod there is nothing to report on it")
+		t.Error("PodReady is set without a pod")
 	}
 }
 

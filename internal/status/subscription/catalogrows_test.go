@@ -11,13 +11,13 @@ import (
 func catalogRows() map[string]row {
 	return map[string]row{
 		"UpToDate": {
-			reason:  "The newest version is installed and runs, so there is no message.",
+			reason:  "A Subscription has no message if the newest version is installed and runs.",
 			in:      running(),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded", upToDate: true,
 			conditions: conditions(),
 		},
 		"NoSuchSource": {
-			reason: "A CatalogSource that is not there is the first thing to put right.",
+			reason: "A CatalogSource that does not exist is reported first.",
 			in: with(fresh(), problem(v1alpha1.ReasonCatalogSourceNotFound),
 				func(in *Inputs) { in.Subscription.Spec.CatalogSource = "oprators" }),
 			state:   "/InvalidCatalog",
@@ -28,7 +28,7 @@ func catalogRows() map[string]row {
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"SourceOfAnotherNamespace": {
-			reason: "A CatalogSource in a namespace of somebody else's cannot be used, whether it is there or not.",
+			reason: "A CatalogSource of another namespace that is not global is reported as not visible.",
 			in: with(fresh(), problem(v1alpha1.ReasonCatalogSourceNotVisible),
 				func(in *Inputs) { in.Subscription.Spec.CatalogSourceNamespace = "other" }),
 			state:   "/InvalidCatalog",
@@ -39,7 +39,7 @@ func catalogRows() map[string]row {
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"NoSourceAtAll": {
-			reason:  "A namespace that sees no CatalogSource has none that is healthy.",
+			reason:  "A namespace without a visible CatalogSource has no healthy one.",
 			in:      with(running(), func(in *Inputs) { in.CatalogSources, in.Resolution = nil, nil }),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
 			message: "CatalogSource global/operators not found: create it, or correct spec.source and spec.sourceNamespace",
@@ -59,7 +59,7 @@ func catalogRows() map[string]row {
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"SourceBeingRead": {
-			reason: "While a catalog is read for the first time nothing is claimed of it.",
+			reason: "Nothing is reported about the catalog and the package while the catalog is read for the first time.",
 			in: with(running(), func(in *Inputs) {
 				in.CatalogSources[0] = unread(unhealthy(source("operators"), v1alpha1.ReasonConnecting, "Reading"))
 				in.Resolution = nil
@@ -71,7 +71,7 @@ func catalogRows() map[string]row {
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"UnhealthyButRead": {
-			reason: "The last content of an unhealthy catalog is used, and its health is reported.",
+			reason: "The last content of an unhealthy catalog is used, and the catalog is reported as unhealthy.",
 			in: with(running(), func(in *Inputs) {
 				in.CatalogSources[0] = unhealthy(source("operators"), v1alpha1.ReasonUnreachable, "No answer")
 			}),
@@ -80,7 +80,7 @@ func catalogRows() map[string]row {
 			conditions: conditions("CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound"),
 		},
 		"OneUnhealthyOneUnknown": {
-			reason: "One that is unhealthy decides, whatever the others turn out to be; a message names only so many.",
+			reason: "An unhealthy catalog makes the condition True although another is Unknown, and the message lists the first ones.",
 			in: with(running(), func(in *Inputs) {
 				for _, name := range []string{"g", "f", "e", "d", "c", "b", "a"} {
 					in.CatalogSources = append(in.CatalogSources, unhealthy(source(name), v1alpha1.ReasonUnreachable, "No answer"))
@@ -93,7 +93,7 @@ func catalogRows() map[string]row {
 			conditions: conditions("CatalogSourcesUnhealthy=True/UnhealthyCatalogSourceFound"),
 		},
 		"NoSuchPackage": {
-			reason: "The resolver's sentence on the package is the admin's.",
+			reason: "The message of the resolver about a missing package is reported.",
 			in:     with(fresh(), problem(v1alpha1.ReasonPackageNotFound)),
 			state:  "", message: "PackageNotFound it is",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
@@ -101,7 +101,7 @@ func catalogRows() map[string]row {
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"NoSuchChannel": {
-			reason:  "A channel that is gone leaves what is installed alone, but nothing is claimed of what is newer.",
+			reason:  "The installed version is not affected by a missing channel, and it is unknown whether a newer version exists.",
 			in:      with(running(), problem(v1alpha1.ReasonChannelNotFound)),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded", message: "ChannelNotFound it is",
 			conditions: conditions("PackageChannelInvalid=True/ChannelNotFound", "ResolutionFailed=True/ChannelNotFound",
@@ -109,7 +109,7 @@ func catalogRows() map[string]row {
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"Unsatisfiable": {
-			reason: "A newer version that cannot be had is a failure to resolve, of a package and channel that are there.",
+			reason: "An unsatisfiable dependency is a failed resolution, and package and channel are valid.",
 			in:     with(fresh(), problem(v1alpha1.ReasonConstraintsNotSatisfiable)),
 			state:  "", message: "ConstraintsNotSatisfiable it is",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
@@ -117,7 +117,7 @@ func catalogRows() map[string]row {
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"NoOperatorGroup": {
-			reason: "The package was not looked up, so nothing is reported about it.",
+			reason: "The package is not reported as invalid if it was not looked up.",
 			in:     with(fresh(), problem(v1alpha1.ReasonOperatorGroupMissing)),
 			state:  "", message: "OperatorGroupMissing it is",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{
@@ -125,7 +125,7 @@ func catalogRows() map[string]row {
 			why: v1alpha1.ReasonNewestNotKnown,
 		},
 		"NoSpec": {
-			reason: "A Subscription without a spec is answered too.",
+			reason: "A Subscription without a spec gets a status.",
 			in:     with(fresh(), func(in *Inputs) { in.Subscription.Spec, in.Resolution = nil, nil }),
 			state:  "/InvalidCatalog", message: "CatalogSource / is not visible in this namespace: spec.sourceNamespace must be default or global",
 			conditions: conditions(slices.Concat(nothingInstalled, planless, []string{

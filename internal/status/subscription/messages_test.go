@@ -23,14 +23,14 @@ func TestSameExceptMessages(t *testing.T) {
 		want   bool
 	}{
 		"Words": {
-			reason: "What is waited for appears in messages only.", want: true,
+			reason: "A change of messages and update times is a change of messages only.", want: true,
 			change: func(s *v1alpha1.SubscriptionStatus) {
 				s.Message, s.Conditions[0].Message, s.LastUpdated = "Waiting: 1 of 1", "1 of 1", metav1.Unix(1001, 0)
 			},
 		},
-		"UpToDate":  {reason: "UpToDate is not a message.", change: func(s *v1alpha1.SubscriptionStatus) { s.UpToDate = true }},
-		"Current":   {reason: "Nor is what is to be installed.", change: func(s *v1alpha1.SubscriptionStatus) { s.CurrentCSV = "foo.v2" }},
-		"Condition": {reason: "Nor is a condition.", change: func(s *v1alpha1.SubscriptionStatus) { s.Conditions[0].Status = "True" }},
+		"UpToDate":  {reason: "A change of upToDate is not a change of messages only.", change: func(s *v1alpha1.SubscriptionStatus) { s.UpToDate = true }},
+		"Current":   {reason: "A change of currentCSV is not a change of messages only.", change: func(s *v1alpha1.SubscriptionStatus) { s.CurrentCSV = "foo.v2" }},
+		"Condition": {reason: "A change of a condition's status is not a change of messages only.", change: func(s *v1alpha1.SubscriptionStatus) { s.Conditions[0].Status = "True" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := SameExceptMessages(status(func(*v1alpha1.SubscriptionStatus) {}), status(tc.change)); got != tc.want {

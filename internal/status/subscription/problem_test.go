@@ -11,8 +11,8 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
-// telling returns the status of a Subscription to foo.v1 with conditions, each as "Type=Status/Reason: message".
-func telling(conditions ...string) *v1alpha1.SubscriptionStatus {
+// statusWith returns the status of a Subscription to foo.v1 with conditions, each as "Type=Status/Reason: message".
+func statusWith(conditions ...string) *v1alpha1.SubscriptionStatus {
 	out := &v1alpha1.SubscriptionStatus{InstalledCSV: "foo.v1"}
 	for _, c := range conditions {
 		c, message, _ := strings.Cut(c, ": ")
@@ -25,8 +25,8 @@ func telling(conditions ...string) *v1alpha1.SubscriptionStatus {
 	return out
 }
 
-// fielded sets the field UpToDate, and the message.
-func fielded(status *v1alpha1.SubscriptionStatus, upToDate bool, message string) *v1alpha1.SubscriptionStatus {
+// withUpToDate sets the field UpToDate, and the message.
+func withUpToDate(status *v1alpha1.SubscriptionStatus, upToDate bool, message string) *v1alpha1.SubscriptionStatus {
 	status.UpToDate, status.Message = upToDate, message
 	return status
 }
@@ -45,69 +45,69 @@ func TestTroubleAndWait(t *testing.T) {
 		trouble *Problem
 		wait    *Problem
 	}{
-		"Silent": {reason: "Without conditions there is no problem.", status: telling()},
+		"Silent": {reason: "A Subscription without conditions has no problem.", status: statusWith()},
 		"Well": {
-			reason: "Nor is there one if the conditions report that nothing is wrong.",
-			status: telling("InstalledCSVFailed=False/CSVNotFailed: no", "ResolutionFailed=False/Resolved: no",
+			reason: "A Subscription whose conditions report no problem has none.",
+			status: statusWith("InstalledCSVFailed=False/CSVNotFailed: no", "ResolutionFailed=False/Resolved: no",
 				"UpgradeHeld=False/NotHeld: no", "InstallPlanAwaitingManualApproval=False/NotAwaitingApproval: no",
 				"BundleUnpackFailed=False", "UpToDate=True/NewestRuns: yes"),
 		},
 		"Unknown": {
-			reason: "Unknown is not a problem.",
-			status: telling("InstalledCSVFailed=Unknown/Who: knows", "UpgradeHeld=Unknown/Who: knows", "BundleUnpackFailed=Unknown"),
+			reason: "A condition that is Unknown is not a problem.",
+			status: statusWith("InstalledCSVFailed=Unknown/Who: knows", "UpgradeHeld=Unknown/Who: knows", "BundleUnpackFailed=Unknown"),
 		},
 		"Failed": {
 			reason:  "A problem has the reason and message of its condition.",
-			status:  telling("InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
+			status:  statusWith("InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
 			trouble: &Problem{Reason: "CSVFailed", Message: "foo.v1 is Failed"},
 		},
 		"WithoutReason": {
-			reason: "OLM omits some reasons: then the type is the reason.", status: telling("ResolutionFailed=True: no operators found"),
+			reason: "The condition type is the reason if OLM omits the reason.", status: statusWith("ResolutionFailed=True: no operators found"),
 			trouble: &Problem{Reason: "ResolutionFailed", Message: "no operators found"},
 		},
 		"UnpackFailed": {
-			reason: "OLM's condition for a bundle that it cannot unpack counts, since no condition of ours reports it.", status: telling(unpack),
+			reason: "OLM's condition BundleUnpackFailed is a problem, since no condition of ours reports it.", status: statusWith(unpack),
 			trouble: &Problem{Reason: "BundleUnpackFailed", Message: "DeadlineExceeded"},
 		},
 		"UnpackAndResolution": {
-			reason:  "It is more specific than ResolutionFailed, which follows from it.",
-			status:  telling("ResolutionFailed=True/ErrorPreventedResolution: bundle unpacking failed", unpack),
+			reason:  "BundleUnpackFailed takes precedence over ResolutionFailed, which follows from it.",
+			status:  statusWith("ResolutionFailed=True/ErrorPreventedResolution: bundle unpacking failed", unpack),
 			trouble: &Problem{Reason: "BundleUnpackFailed", Message: "DeadlineExceeded"},
 		},
 		"UnpackAndFailed": {
-			reason:  "That the operator does not run is worse than that its update cannot be had.",
-			status:  telling(unpack, "InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
+			reason:  "The failure of the operator takes precedence over an update that cannot be unpacked.",
+			status:  statusWith(unpack, "InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
 			trouble: &Problem{Reason: "CSVFailed", Message: "foo.v1 is Failed"},
 		},
 		"Worst": {
-			reason: "The worst comes first, whatever the order that they come in.",
-			status: telling("ResolutionFailed=True/PackageNotFound: no package", "CatalogSourceInvalid=True/CatalogSourceNotFound: no catalog",
+			reason: "The worst problem is returned, whatever the order of the conditions.",
+			status: statusWith("ResolutionFailed=True/PackageNotFound: no package", "CatalogSourceInvalid=True/CatalogSourceNotFound: no catalog",
 				"InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed", "InstallPlanFailed=True/InstallPlanFailed: refused"),
 			trouble: &Problem{Reason: "CSVFailed", Message: "foo.v1 is Failed"},
 		},
 		"NoTrouble": {
-			reason: "That there is something newer, or that another catalog is unwell, is none, nor what OLM is about to do.",
-			status: telling("InstalledCSVReplacementAvailable=True/ReplacementAvailable: foo.v2",
+			reason: "An available update, an unhealthy other catalog and steps in progress are not problems.",
+			status: statusWith("InstalledCSVReplacementAvailable=True/ReplacementAvailable: foo.v2",
 				"CatalogSourcesUnhealthy=True/Unhealthy: other", "BundleUnpacking=True/JobNotStarted: soon",
 				"InstallPlanPending=True/Installing: soon", "Deprecated=True/Deprecated: old",
 				"UpToDate=True/NewestRuns: yes", "Zebra=True/Striped: it is"),
 		},
 		"PlanForbidden": {
-			reason:  "A plan that somebody has to give a right for goes on only then.",
-			status:  telling("InstallPlanPending=True/Forbidden: may not create Roles"),
+			reason:  "A plan that lacks a permission is a problem, since a user has to grant it.",
+			status:  statusWith("InstallPlanPending=True/Forbidden: may not create Roles"),
 			trouble: &Problem{Reason: "Forbidden", Message: "may not create Roles"},
 		},
-		"Held":     {reason: "A held update is a wait, not a problem.", status: telling(held), wait: isHeld},
-		"Approval": {reason: "So is a missing approval.", status: telling(approval), wait: awaits},
+		"Held":     {reason: "A held update is a wait, not a problem.", status: statusWith(held), wait: isHeld},
+		"Approval": {reason: "A missing approval is a wait, not a problem.", status: statusWith(approval), wait: awaits},
 		"HeldAndApproval": {
-			reason: "What the operator has against it comes before what a person may allow.", status: telling(approval, held), wait: isHeld,
+			reason: "A hold takes precedence over a missing approval.", status: statusWith(approval, held), wait: isHeld,
 		},
 		"WaitWithoutReason": {
-			reason: "A wait without a reason has the type as its reason.", status: telling("UpgradeHeld=True: it is so"),
+			reason: "The condition type is the reason of a wait without a reason.", status: statusWith("UpgradeHeld=True: it is so"),
 			wait: &Problem{Reason: "UpgradeHeld", Message: "it is so"},
 		},
 		"HeldAndFailed": {
-			reason: "There may be a problem as well as a wait.", status: telling(held, "InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
+			reason: "A Subscription may have both a problem and a wait.", status: statusWith(held, "InstalledCSVFailed=True/CSVFailed: foo.v1 is Failed"),
 			trouble: &Problem{Reason: "CSVFailed", Message: "foo.v1 is Failed"}, wait: isHeld,
 		},
 	} {
@@ -133,7 +133,7 @@ func TestTroubleOrWait(t *testing.T) {
 		if conditionType == v1alpha1.SubscriptionInstallPlanMissing {
 			continue
 		}
-		alone := telling(name + "=True/It: says so")
+		alone := statusWith(name + "=True/It: says so")
 		trouble, wait := ProblemOf(alone), WaitOf(alone)
 		if waits := slices.Contains(TypesOf(Waits), conditionType); (trouble == nil) != waits || (wait != nil) != waits {
 			t.Errorf("%s: trouble %v, wait %v", name, trouble, wait)
@@ -146,7 +146,7 @@ func TestTroubleOrWait(t *testing.T) {
 		for _, later := range slices.Backward(worst[slices.Index(worst, conditionType):]) {
 			all = append(all, string(later)+"=True/"+string(later)+": says so")
 		}
-		if got := ProblemOf(telling(all...)); got == nil || got.Reason != name {
+		if got := ProblemOf(statusWith(all...)); got == nil || got.Reason != name {
 			t.Errorf("of %v the problem is %v; want %s", all, got, name)
 		}
 	}
@@ -168,30 +168,30 @@ func TestUpToDateOf(t *testing.T) {
 		want   v1alpha1.SubscriptionCondition
 	}{
 		"Field": {
-			reason: "The field reports it if operator-status runs the loops.", status: fielded(telling(), true, ""),
-			want: telling("UpToDate=True/NewestRuns: foo.v1 is the newest, and runs").Conditions[0],
+			reason: "Without the condition, upToDate is reported from the field.", status: withUpToDate(statusWith(), true, ""),
+			want: statusWith("UpToDate=True/NewestRuns: foo.v1 is the newest, and runs").Conditions[0],
 		},
 		"FieldDespiteMessage": {
-			reason: "The message is then about something else.", status: fielded(telling(), true, "CatalogSource other is unwell"),
-			want: telling("UpToDate=True/NewestRuns: foo.v1 is the newest, and runs").Conditions[0],
+			reason: "The message is ignored if the field is true.", status: withUpToDate(statusWith(), true, "CatalogSource other is unwell"),
+			want: statusWith("UpToDate=True/NewestRuns: foo.v1 is the newest, and runs").Conditions[0],
 		},
 		"FieldNot": {
-			reason: "If the field is false, the message states why.", status: fielded(telling(), false, "Waiting for an InstallPlan for foo.v2"),
-			want: telling("UpToDate=False/NewestDoesNotRun: Waiting for an InstallPlan for foo.v2").Conditions[0],
+			reason: "The message is the cause if the field is false.", status: withUpToDate(statusWith(), false, "Waiting for an InstallPlan for foo.v2"),
+			want: statusWith("UpToDate=False/NewestDoesNotRun: Waiting for an InstallPlan for foo.v2").Conditions[0],
 		},
 		"Silent": {
 			reason: "A Subscription without a status is not up to date.", status: &v1alpha1.SubscriptionStatus{},
-			want: telling("UpToDate=False/NewestDoesNotRun").Conditions[0],
+			want: statusWith("UpToDate=False/NewestDoesNotRun").Conditions[0],
 		},
-		"Condition":    {reason: "With OLM, the condition reports it.", status: telling(yes), want: telling(yes).Conditions[0]},
-		"ConditionNot": {reason: "The condition also has the reason why it is not.", status: telling(no), want: telling(no).Conditions[0]},
+		"Condition":    {reason: "With OLM, upToDate is reported from the condition.", status: statusWith(yes), want: statusWith(yes).Conditions[0]},
+		"ConditionNot": {reason: "The reason and message of the condition are reported if it is False.", status: statusWith(no), want: statusWith(no).Conditions[0]},
 		"ConditionFirst": {
-			reason: "It takes precedence over the field, which OLM does not have, and which is left from before.",
-			status: fielded(telling(no), true, ""), want: telling(no).Conditions[0],
+			reason: "The condition takes precedence over the field, which may be left from before OLM.",
+			status: withUpToDate(statusWith(no), true, ""), want: statusWith(no).Conditions[0],
 		},
 		"ConditionUnknown": {
-			reason: "If the condition is Unknown, the field decides.", status: fielded(telling("UpToDate=Unknown/Who: knows"), true, ""),
-			want: telling("UpToDate=True/NewestRuns: foo.v1 is the newest, and runs").Conditions[0],
+			reason: "The field is used if the condition is Unknown.", status: withUpToDate(statusWith("UpToDate=Unknown/Who: knows"), true, ""),
+			want: statusWith("UpToDate=True/NewestRuns: foo.v1 is the newest, and runs").Conditions[0],
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

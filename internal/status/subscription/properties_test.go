@@ -62,10 +62,10 @@ func TestRandom(t *testing.T) {
 		in := random(rand.New(rand.NewPCG(seed, i)))
 		status := Compute(in)
 		if diff := cmp.Diff(random(rand.New(rand.NewPCG(seed, i))), in); diff != "" {
-			t.Errorf("Compute changed what it was given: %s", diff)
+			t.Errorf("Compute changed its input: %s", diff)
 		}
-		checkFixed(t, in, status)
-		checkSense(t, status)
+		checkStable(t, in, status)
+		checkInvariants(t, status)
 		if t.Failed() {
 			t.Fatalf("round %d", i)
 		}
@@ -79,7 +79,7 @@ func random(r *rand.Rand) Inputs {
 		if r.IntN(4) == 0 {
 			return nil
 		}
-		return because(csv(name(), pick(r, olm.CSVPhaseSucceeded, olm.CSVPhaseSucceeded, olm.CSVPhaseFailed, olm.CSVPhasePending, olm.CSVPhaseReplacing, "")),
+		return withReason(csv(name(), pick(r, olm.CSVPhaseSucceeded, olm.CSVPhaseSucceeded, olm.CSVPhaseFailed, olm.CSVPhasePending, olm.CSVPhaseReplacing, "")),
 			pick(r, "", olm.CSVReasonInstallSuccessful), pick(r, "", "so it is."))
 	}
 	in := Inputs{
@@ -147,7 +147,7 @@ func TestTimes(t *testing.T) {
 		health = append(health, fmt.Sprintf("%s/%s %t %d", h.CatalogSourceRef.Namespace, h.CatalogSourceRef.Name, h.Healthy, h.LastUpdated.Unix()))
 	}
 	if diff := cmp.Diff([]string{"global/a false 1000", "global/operators false 2000", "global/z true 1000"}, health); diff != "" {
-		t.Errorf("catalogHealth is sorted, without those of which nothing is known, and its times move with the health: -want +got\n%s", diff)
+		t.Errorf("catalogHealth, sorted, without unread catalogs, with the time of the last change: -want +got\n%s", diff)
 	}
 	want := &corev1.ObjectReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "CatalogSource", Namespace: "global", Name: "a", UID: "uid-a"}
 	if diff := cmp.Diff(want, after.CatalogHealth[0].CatalogSourceRef); diff != "" {
@@ -164,7 +164,7 @@ func TestTimes(t *testing.T) {
 		}
 	}
 	if before.GetCondition(v1alpha1.SubscriptionCatalogSourcesUnhealthy).Message == after.GetCondition(v1alpha1.SubscriptionCatalogSourcesUnhealthy).Message {
-		t.Error("the case is none: the message of CatalogSourcesUnhealthy should have changed")
+		t.Error("the message of CatalogSourcesUnhealthy did not change, so the test has no effect")
 	}
 	if before.LastUpdated.Unix() != 1000 || after.LastUpdated.Unix() != 2000 {
 		t.Errorf("lastUpdated is %v and then %v", before.LastUpdated, after.LastUpdated)
@@ -172,7 +172,7 @@ func TestTimes(t *testing.T) {
 	second.Subscription.Status = after
 	second.Subscription.Status.LastUpdated = metav1.Time{}
 	if got := Compute(second).LastUpdated; got.Unix() != 2000 {
-		t.Errorf("lastUpdated is required, but is %v where somebody took it away", got)
+		t.Errorf("lastUpdated is %v after it was removed, but it is required", got)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestForeign(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if !got.UpToDate || got.Message != "" {
-		t.Errorf("what we do not know decides nothing: %t %q", got.UpToDate, got.Message)
+		t.Errorf("an unknown condition affects upToDate or the message: %t %q", got.UpToDate, got.Message)
 	}
 }
 

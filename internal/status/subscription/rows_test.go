@@ -23,20 +23,20 @@ func rows() map[string]row {
 func planRows() map[string]row {
 	return map[string]row{
 		"Resolved": {
-			reason: "It is known what to install, but there is no InstallPlan yet.",
+			reason: "A resolved Subscription without an InstallPlan waits for it.",
 			in:     fresh(),
 			state:  "", message: "Waiting for an InstallPlan for foo.v1",
 			conditions: conditions(slices.Concat(nothingInstalled, planless)...),
 		},
 		"Planned": {
-			reason:  "What the InstallPlan brings is the target; nothing is installed for being planned.",
+			reason:  "currentCSV is the ClusterServiceVersion of the InstallPlan, and installedCSV is empty.",
 			in:      with(fresh(), func(in *Inputs) { in.Plan = approved(plan(olm.InstallPlanPhaseInstalling, "bar.v1", "foo.v1")) }),
 			current: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which installs foo.v1",
 			conditions: conditions(append(nothingInstalled, "InstallPlanPending=True/Installing")...),
 		},
 		"NotItsPlan": {
-			reason:     "An InstallPlan for other operators does not matter for this one.",
+			reason:     "An InstallPlan of other operators is ignored.",
 			in:         with(running(), func(in *Inputs) { in.Plan = plan(olm.InstallPlanPhaseFailed, "bar.v1") }),
 			current:    "foo.v1",
 			installed:  "foo.v1",
@@ -53,21 +53,21 @@ func planRows() map[string]row {
 			conditions: conditions(append(nothingInstalled, "InstallPlanAwaitingManualApproval=True/RequiresApproval", "InstallPlanPending=True/RequiresApproval")...),
 		},
 		"ManualApproved": {
-			reason:  "A plan that a user has approved does not wait for approval.",
+			reason:  "A plan that a user approved does not wait for approval.",
 			in:      with(updating(approved(manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2"))))),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
 			conditions: conditions(replacement, "InstallPlanPending=True/RequiresApproval"),
 		},
 		"ManualNotReady": {
-			reason:  "Approval is not requested for a plan that is still being made.",
+			reason:  "A plan that is not resolved does not wait for approval.",
 			in:      with(updating(manual(plan(olm.InstallPlanPhasePlanning, "foo.v2")))),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
 			conditions: conditions(replacement, "InstallPlanPending=True/Planning"),
 		},
 		"PlanFailed": {
-			reason: "A failed plan is quoted: it names the step.",
+			reason: "The message of a failed plan is quoted.",
 			in: updating(func() *olm.InstallPlan {
 				p := approved(plan(olm.InstallPlanPhaseFailed, "foo.v2"))
 				p.Status.Message = "no"
@@ -80,7 +80,7 @@ func planRows() map[string]row {
 			conditions: conditions(replacement, "InstallPlanFailed=True/InstallComponentFailed"),
 		},
 		"PlanFailedAfterAll": {
-			reason: "An operator may run though its plan failed: it is not up to date, since of its update something is missing.",
+			reason: "An operator whose plan failed is not up to date even if it runs, since objects may be missing.",
 			in: with(running(), func(in *Inputs) {
 				in.Plan = plan(olm.InstallPlanPhaseFailed, "foo.v1")
 				in.Plan.Status.Message = "ServiceMonitor foo: no such kind"
@@ -90,7 +90,7 @@ func planRows() map[string]row {
 			conditions: conditions("InstallPlanFailed=True/InstallPlanFailed"),
 		},
 		"PlanMadeAgain": {
-			reason: "So it is while a plan of what runs is applied once more.",
+			reason: "An operator whose plan is being installed again is not up to date.",
 			in: with(running(), func(in *Inputs) {
 				in.Plan = plan(olm.InstallPlanPhaseInstalling, "foo.v1")
 				in.Plan.Status.Message = "ServiceMonitor foo: no such kind"
@@ -100,7 +100,7 @@ func planRows() map[string]row {
 			conditions: conditions("InstallPlanPending=True/Installing"),
 		},
 		"PlanForbidden": {
-			reason: "A plan that lacks a permission reports which, and so does its Subscription.",
+			reason: "The missing permission of a plan is reported.",
 			in: updating(func() *olm.InstallPlan {
 				p := approved(plan(olm.InstallPlanPhaseInstalling, "foo.v2"))
 				p.Status.Message = "Role foo: forbidden"
@@ -113,14 +113,14 @@ func planRows() map[string]row {
 			conditions: conditions(replacement, "InstallPlanPending=True/Forbidden"),
 		},
 		"PlanNew": {
-			reason:  "A plan that has not been reconciled has no phase: OLM has a reason for that.",
+			reason:  "A plan without a phase is reported with OLM's reason.",
 			in:      updating(plan(olm.InstallPlanPhaseNone, "foo.v2")),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for InstallPlan default/install-1, which installs foo.v2",
 			conditions: conditions(replacement, "InstallPlanPending=True/InstallPlanNotYetReconciled"),
 		},
 		"PlanGone": {
-			reason: "A plan that goes before its work is done is missed, and the reference stays.",
+			reason: "A plan that was deleted before the installation is reported as missing, and the reference is kept.",
 			in: with(updating(nil), func(in *Inputs) {
 				in.Subscription.Status.InstallPlanRef = planRef()
 				in.Subscription.Status.Install = v1alpha1.NewInstallPlanReference(planRef())
@@ -130,7 +130,7 @@ func planRows() map[string]row {
 			conditions: conditions(replacement, "InstallPlanMissing=True/ReferencedInstallPlanNotFound", "InstallPlanAwaitingManualApproval="),
 		},
 		"PlanGoneAfterwards": {
-			reason: "Once its work is done it may go.",
+			reason: "A plan that was deleted after the installation is not reported.",
 			in: with(running(), func(in *Inputs) {
 				in.Subscription.Status.InstallPlanRef = planRef()
 				in.Subscription.Status.Install = v1alpha1.NewInstallPlanReference(planRef())
@@ -139,15 +139,15 @@ func planRows() map[string]row {
 			conditions: conditions(),
 		},
 		"Withdrawn": {
-			reason:  "A target that the catalog has withdrawn before anything of it was there is a target no more.",
+			reason:  "A version that the catalog withdrew before any of it was installed is no longer the target.",
 			in:      with(updating(nil), func(in *Inputs) { in.Resolution = &Resolution{Newest: "foo.v1"} }),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded", upToDate: true,
 			conditions: conditions(),
 		},
 		"WithdrawnTooLate": {
-			reason: "One of which something is there stays the target, though its plan is gone.",
+			reason: "A version of which a ClusterServiceVersion exists stays the target after it was withdrawn.",
 			in: with(updating(nil), func(in *Inputs) {
-				in.Current = because(csv("foo.v2", olm.CSVPhasePending), v1alpha1.CSVReasonRequirementsUnknown, "")
+				in.Current = withReason(csv("foo.v2", olm.CSVPhasePending), v1alpha1.CSVReasonRequirementsUnknown, "")
 				in.Resolution = &Resolution{Newest: "foo.v1"}
 			}),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending",
@@ -155,7 +155,7 @@ func planRows() map[string]row {
 			conditions: conditions(append(planless, replacement)...),
 		},
 		"NotWithdrawn": {
-			reason: "A resolver in trouble has withdrawn nothing.",
+			reason: "A version stays the target if the resolution fails.",
 			in: with(updating(nil), func(in *Inputs) {
 				in.Resolution = &Resolution{Newest: "foo.v1", Problem: &Problem{Reason: v1alpha1.ReasonDuplicateSubscription, Message: "There are two"}}
 			}),
@@ -168,27 +168,27 @@ func planRows() map[string]row {
 func csvRows() map[string]row {
 	return map[string]row{
 		"Installing": {
-			reason: "A ClusterServiceVersion that is merely there is not installed.",
+			reason: "A ClusterServiceVersion that has not Succeeded is not installed.",
 			in: with(fresh(), func(in *Inputs) {
 				in.Plan = approved(plan(olm.InstallPlanPhaseComplete, "foo.v1"))
-				in.Current = because(csv("foo.v1", olm.CSVPhasePending), v1alpha1.CSVReasonRequirementsNotMet, "CRD bars.example.com is missing")
+				in.Current = withReason(csv("foo.v1", olm.CSVPhasePending), v1alpha1.CSVReasonRequirementsNotMet, "CRD bars.example.com is missing")
 			}),
 			current: "foo.v1", state: "UpgradePending",
 			message:    "Waiting for ClusterServiceVersion default/foo.v1, which is Pending (RequirementsNotMet): CRD bars.example.com is missing",
 			conditions: conditions("InstalledCSVMissing=", "InstalledCSVReplacementAvailable="),
 		},
 		"FirstInstallFailed": {
-			reason: "A failure before the first installation is reported in the same condition.",
+			reason: "A failure of the first installation sets InstalledCSVFailed.",
 			in: with(fresh(), func(in *Inputs) {
 				in.Plan = approved(plan(olm.InstallPlanPhaseComplete, "foo.v1"))
-				in.Current = because(csv("foo.v1", olm.CSVPhaseFailed), v1alpha1.CSVReasonInstallCheckFailed, "Deployment foo makes no progress")
+				in.Current = withReason(csv("foo.v1", olm.CSVPhaseFailed), v1alpha1.CSVReasonInstallCheckFailed, "Deployment foo makes no progress")
 			}),
 			current: "foo.v1", state: "UpgradeFailed",
 			message:    "ClusterServiceVersion default/foo.v1 is Failed (InstallCheckFailed): Deployment foo makes no progress",
 			conditions: conditions("InstalledCSVFailed=True/CSVFailed", "InstalledCSVMissing=", "InstalledCSVReplacementAvailable="),
 		},
 		"JustSucceeded": {
-			reason: "What has Succeeded is installed.",
+			reason: "A ClusterServiceVersion that has Succeeded is installed.",
 			in: with(fresh(), func(in *Inputs) {
 				in.Plan = approved(plan(olm.InstallPlanPhaseComplete, "foo.v1"))
 				in.Current = csv("foo.v1", olm.CSVPhaseSucceeded)
@@ -198,7 +198,7 @@ func csvRows() map[string]row {
 			conditions: conditions(),
 		},
 		"Adopted": {
-			reason: "An operator that was there before its Subscription is the Subscription's.",
+			reason: "An operator that existed before its Subscription is installed.",
 			in: with(fresh(), func(in *Inputs) {
 				in.Current = csv("foo.v1", olm.CSVPhaseSucceeded)
 				in.Resolution = &Resolution{Newest: "foo.v1"}
@@ -207,7 +207,7 @@ func csvRows() map[string]row {
 			conditions: conditions(),
 		},
 		"CopyIsNone": {
-			reason: "A copy from another namespace is no operator of this one.",
+			reason: "A copied ClusterServiceVersion of another namespace is ignored.",
 			in: with(fresh(), func(in *Inputs) {
 				in.Current = csv("foo.v1", olm.CSVPhaseSucceeded)
 				in.Current.Labels = map[string]string{olm.CopiedLabelKey: "other"}
@@ -216,9 +216,9 @@ func csvRows() map[string]row {
 			conditions: conditions(slices.Concat(nothingInstalled, planless)...),
 		},
 		"Failed": {
-			reason: "An operator that does not run is not up to date, though it is the newest.",
+			reason: "An operator that failed is not up to date.",
 			in: with(running(), func(in *Inputs) {
-				in.Installed = because(csv("foo.v1", olm.CSVPhaseFailed), v1alpha1.CSVReasonComponentUnhealthy, "Deployment foo has no pod")
+				in.Installed = withReason(csv("foo.v1", olm.CSVPhaseFailed), v1alpha1.CSVReasonComponentUnhealthy, "Deployment foo has no pod")
 				in.Current = in.Installed
 			}),
 			current: "foo.v1", installed: "foo.v1", state: "UpgradeFailed",
@@ -226,9 +226,9 @@ func csvRows() map[string]row {
 			conditions: conditions("InstalledCSVFailed=True/CSVFailed"),
 		},
 		"BeingPutRight": {
-			reason: "Nor is one that is being put right.",
+			reason: "An operator that is being repaired is not up to date.",
 			in: with(running(), func(in *Inputs) {
-				in.Installed = because(csv("foo.v1", olm.CSVPhaseInstalling), v1alpha1.CSVReasonInstallWaiting, "Deployment foo is not available")
+				in.Installed = withReason(csv("foo.v1", olm.CSVPhaseInstalling), v1alpha1.CSVReasonInstallWaiting, "Deployment foo is not available")
 				in.Current = in.Installed
 			}),
 			current: "foo.v1", installed: "foo.v1", state: "UpgradePending",
@@ -236,21 +236,21 @@ func csvRows() map[string]row {
 			conditions: conditions(),
 		},
 		"Missing": {
-			reason:  "One that somebody deleted is missing.",
+			reason:  "An operator that was deleted is missing.",
 			in:      with(running(), func(in *Inputs) { in.Installed, in.Current = nil, nil }),
 			current: "foo.v1", installed: "foo.v1", state: "",
 			message:    "ClusterServiceVersion default/foo.v1 was installed and no longer exists: the operator is missing until it is installed again",
 			conditions: conditions("InstalledCSVMissing=True/CSVMissing", "InstalledCSVFailed="),
 		},
 		"ReplacementAvailable": {
-			reason:  "Something newer is known before there is a plan for it.",
+			reason:  "A newer version is reported before a plan exists.",
 			in:      with(running(), func(in *Inputs) { in.Resolution = &Resolution{Next: "foo.v2", Newest: "foo.v3"} }),
 			current: "foo.v1", installed: "foo.v1", state: "UpgradeAvailable",
 			message:    "Waiting for an InstallPlan for foo.v2",
 			conditions: conditions(replacement),
 		},
 		"Updating": {
-			reason: "The old one stays the installed one until the new one has Succeeded.",
+			reason: "installedCSV is the previous version until the new one has Succeeded.",
 			in: with(updating(approved(plan(olm.InstallPlanPhaseComplete, "foo.v2"))), func(in *Inputs) {
 				in.Installed = csv("foo.v1", olm.CSVPhaseReplacing)
 				in.Current = csv("foo.v2", olm.CSVPhaseNone)
@@ -261,17 +261,17 @@ func csvRows() map[string]row {
 			conditions: conditions(replacement),
 		},
 		"UpdateFailed": {
-			reason: "An update that fails may have left nothing running.",
+			reason: "A failed update sets InstalledCSVFailed, since the operator may no longer run.",
 			in: with(updating(approved(plan(olm.InstallPlanPhaseComplete, "foo.v2"))), func(in *Inputs) {
 				in.Installed = csv("foo.v1", olm.CSVPhaseReplacing)
-				in.Current = because(csv("foo.v2", olm.CSVPhaseFailed), v1alpha1.CSVReasonInstallCheckFailed, "Deployment foo makes no progress")
+				in.Current = withReason(csv("foo.v2", olm.CSVPhaseFailed), v1alpha1.CSVReasonInstallCheckFailed, "Deployment foo makes no progress")
 			}),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradeFailed",
 			message:    "ClusterServiceVersion default/foo.v2 is Failed (InstallCheckFailed): Deployment foo makes no progress",
 			conditions: conditions(replacement, "InstalledCSVFailed=True/CSVFailed"),
 		},
 		"Updated": {
-			reason: "The old one may be gone by then.",
+			reason: "installedCSV is the new version once it has Succeeded, even if the previous one was deleted.",
 			in: with(updating(approved(plan(olm.InstallPlanPhaseComplete, "foo.v2"))), func(in *Inputs) {
 				in.Installed, in.Current = nil, csv("foo.v2", olm.CSVPhaseSucceeded)
 				in.Resolution.Next = ""
@@ -280,14 +280,14 @@ func csvRows() map[string]row {
 			conditions: conditions(),
 		},
 		"NotTheNewest": {
-			reason:  "In a channel that leads nowhere from here there is no replacement, but what is installed is not its newest.",
+			reason:  "An installed version without an update path to the newest is not up to date.",
 			in:      with(running(), func(in *Inputs) { in.Resolution = &Resolution{Newest: "foo.v0"} }),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
 			message:    "Package foo offers foo.v0, but no bundle in the channel replaces foo.v1",
 			conditions: conditions(),
 		},
 		"NewestInTrouble": {
-			reason: "The newest has no replacement, whatever else is wrong.",
+			reason: "The newest version has no replacement even if the Subscription has a problem.",
 			in: with(running(), func(in *Inputs) {
 				in.Resolution.Problem = &Problem{Reason: v1alpha1.ReasonDuplicateSubscription, Message: "There are two"}
 			}),
@@ -295,7 +295,7 @@ func csvRows() map[string]row {
 			conditions: conditions("ResolutionFailed=True/DuplicateSubscription"),
 		},
 		"NewestNotKnown": {
-			reason:  "Without a newest there is nothing to be.",
+			reason:  "A Subscription is not up to date while the newest version is unknown.",
 			in:      with(running(), func(in *Inputs) { in.Resolution = &Resolution{} }),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded",
 			message:    "Waiting for the newest version of package foo to be determined",
@@ -317,7 +317,7 @@ func heldRows() map[string]row {
 			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable", "InstallPlanPending=True/RequiresApproval"),
 		},
 		"HeldBeforePlan": {
-			reason: "An update may be held before there is a plan for it.",
+			reason: "An update may be held before a plan exists.",
 			in: with(running(), held, func(in *Inputs) {
 				in.Plan = approved(plan(olm.InstallPlanPhaseComplete, "foo.v1"))
 				in.Resolution = &Resolution{Next: "foo.v2", Newest: "foo.v2"}
@@ -326,7 +326,7 @@ func heldRows() map[string]row {
 			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable"),
 		},
 		"HeldAndManual": {
-			reason:  "Approving a held update would not help, so the hold is reported first.",
+			reason:  "A hold is reported before a missing approval, since an approval does not end it.",
 			in:      with(updating(manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2"))), held),
 			current: "foo.v2", installed: "foo.v1", state: "UpgradePending", message: "Held",
 			conditions: conditions(replacement, "UpgradeHeld=True/ProbeNotUpgradeable", "InstallPlanAwaitingManualApproval=True/RequiresApproval",
@@ -346,7 +346,7 @@ func heldRows() map[string]row {
 			conditions: conditions(replacement, "InstallPlanPending=True/Installing"),
 		},
 		"NothingToHold": {
-			reason:  "Without an update nothing is held.",
+			reason:  "UpgradeHeld is not set without an update.",
 			in:      with(running(), held),
 			current: "foo.v1", installed: "foo.v1", state: "AtLatestKnown/UpgradeSucceeded", upToDate: true,
 			conditions: conditions(),

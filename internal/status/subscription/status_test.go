@@ -54,7 +54,7 @@ func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterSer
 	}
 }
 
-func because(csv *v1alpha1.ClusterServiceVersion, reason olm.ConditionReason, message string) *v1alpha1.ClusterServiceVersion {
+func withReason(csv *v1alpha1.ClusterServiceVersion, reason olm.ConditionReason, message string) *v1alpha1.ClusterServiceVersion {
 	csv.Status.Reason, csv.Status.Message = reason, message
 	return csv
 }
@@ -197,8 +197,8 @@ func TestCompute(t *testing.T) {
 			if diff := gocmp.Diff(want, summary); diff != "" {
 				t.Errorf("%s\ncurrentCSV, installedCSV, state, UpToDate, message, observedGeneration: -want +got\n%s", tc.reason, diff)
 			}
-			checkFixed(t, tc.in, got)
-			checkSense(t, got)
+			checkStable(t, tc.in, got)
+			checkInvariants(t, got)
 			sub := tc.in.Subscription.DeepCopy()
 			sub.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind))
 			sub.Status = got
@@ -244,8 +244,8 @@ func checkUpToDate(t *testing.T, status v1alpha1.SubscriptionStatus, tc row) {
 	}
 }
 
-// checkFixed verifies that the status computed later from the same inputs, as the API server stores them, is the same.
-func checkFixed(t *testing.T, in Inputs, status v1alpha1.SubscriptionStatus) {
+// checkStable verifies that the status computed later from the same inputs, as the API server stores them, is the same.
+func checkStable(t *testing.T, in Inputs, status v1alpha1.SubscriptionStatus) {
 	t.Helper()
 	data, err := json.Marshal(status)
 	if err != nil {
@@ -256,13 +256,13 @@ func checkFixed(t *testing.T, in Inputs, status v1alpha1.SubscriptionStatus) {
 		t.Fatal(err)
 	}
 	if diff := gocmp.Diff(kept, status); diff != "" {
-		t.Errorf("what is kept is not what was computed: -kept +computed\n%s", diff)
+		t.Errorf("the status differs after a round trip through JSON: -stored +computed\n%s", diff)
 	}
 	in.Subscription = in.Subscription.DeepCopy()
 	in.Subscription.Status = kept
 	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
 	if diff := gocmp.Diff(kept, Compute(in)); diff != "" {
-		t.Errorf("computed again it differs, so it would be written again: -first +second\n%s", diff)
+		t.Errorf("the second result differs, so it would be written again: -first +second\n%s", diff)
 	}
 }
 
@@ -272,8 +272,8 @@ var alarms = map[v1alpha1.SubscriptionConditionType]bool{
 	v1alpha1.SubscriptionInstallPlanFailed: true, v1alpha1.SubscriptionInstallPlanMissing: true,
 }
 
-// checkSense verifies the invariants of every status.
-func checkSense(t *testing.T, status v1alpha1.SubscriptionStatus) {
+// checkInvariants verifies the invariants of every status.
+func checkInvariants(t *testing.T, status v1alpha1.SubscriptionStatus) {
 	t.Helper()
 	if !slices.IsSortedFunc(status.Conditions, func(a, b v1alpha1.SubscriptionCondition) int { return strings.Compare(string(a.Type), string(b.Type)) }) {
 		t.Errorf("conditions are not sorted: %v", status.Conditions)
@@ -284,14 +284,14 @@ func checkSense(t *testing.T, status v1alpha1.SubscriptionStatus) {
 		ours = ours || alarms[c.Type]
 		well = well && (!ours || c.Status == corev1.ConditionFalse)
 		if alarms[c.Type] && c.Status != corev1.ConditionTrue {
-			t.Errorf("%s is %s: as with OLM it is there only while it is True", c.Type, c.Status)
+			t.Errorf("%s is %s, but as in OLM it must exist only while it is True", c.Type, c.Status)
 		}
 		if ours && (c.LastTransitionTime == nil || c.LastHeartbeatTime != nil) {
 			t.Errorf("%s has lastTransitionTime %v and lastHeartbeatTime %v", c.Type, c.LastTransitionTime, c.LastHeartbeatTime)
 		}
 	}
 	if well != (status.Message == "") {
-		t.Errorf("a message is for what is not well: UpToDate is %t, message is %q, conditions are %v", status.UpToDate, status.Message, status.Conditions)
+		t.Errorf("the message must be empty exactly if the Subscription has no problem: UpToDate is %t, message is %q, conditions are %v", status.UpToDate, status.Message, status.Conditions)
 	}
 	if diff := gocmp.Diff(v1alpha1.NewInstallPlanReference(status.InstallPlanRef), status.Install); diff != "" {
 		t.Errorf("installPlanRef and installplan differ: %s", diff)

@@ -70,11 +70,11 @@ func TestObserve(t *testing.T) {
 		want   string // error of the last one, or empty
 	}{
 		"healthy": {
-			reason: "What never changes breaks no rule.",
+			reason: "A status that does not change is valid.",
 			seen:   []*configv1.ClusterOperator{healthy(), healthy()},
 		},
 		"not written yet": {
-			reason: "The object exists before its status is first written.",
+			reason: "An empty status is valid before the first write.",
 			seen:   []*configv1.ClusterOperator{{}, healthy()},
 		},
 		"emptied": {
@@ -83,115 +83,115 @@ func TestObserve(t *testing.T) {
 			want:   "Available is missing",
 		},
 		"became degraded": {
-			reason: "A status may change, with its time.",
+			reason: "A status may change together with its time.",
 			seen:   []*configv1.ClusterOperator{healthy(), healthy(becomes("Degraded", "True", 1))},
 		},
 		"installed": {
-			reason: "The version comes with Available=True.",
+			reason: "The version is reported together with Available=True.",
 			seen:   []*configv1.ClusterOperator{healthy(becomes("Available", "False", -1), unversioned), healthy()},
 		},
 		"no Available": {
-			reason: "Missing counts as not available.",
+			reason: "A missing Available is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(without("Available"), unversioned)},
 			want:   "Available is missing",
 		},
 		"no Progressing": {
-			reason: "Missing is not readable.",
+			reason: "A missing Progressing is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(without("Progressing"))},
 			want:   "Progressing is missing",
 		},
 		"no Degraded": {
-			reason: "Missing counts as degraded.",
+			reason: "A missing Degraded is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(without("Degraded"))},
 			want:   "Degraded is missing",
 		},
-		"somebody else's": {
-			reason: "Conditions of other controllers are kept.",
+		"condition of another controller": {
+			reason: "The removal of a condition of another controller is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(), healthy(without("EvaluationConditionsDetected"))},
 			want:   "condition EvaluationConditionsDetected is gone",
 		},
 		"no such status": {
-			reason: "There are three.",
+			reason: "A status other than True, False and Unknown is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(becomes("Degraded", "Maybe", 0))},
 			want:   `Degraded has the status "Maybe"`,
 		},
 		"no reason": {
-			reason: "Every condition has a reason.",
+			reason: "An empty reason is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(reason("Degraded", ""))},
 			want:   `Degraded has the reason "", which is not CamelCase`,
 		},
 		"reason in words": {
-			reason: "Machines read reasons.",
+			reason: "A reason that is not CamelCase is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(reason("Progressing", "as expected"))},
 			want:   `Progressing has the reason "as expected"`,
 		},
 		"no message": {
-			reason: "Every condition has a message.",
+			reason: "An empty message is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(message("Available", ""))},
 			want:   `Available has the message ""`,
 		},
 		"small letter": {
-			reason: "A message is a sentence.",
+			reason: "A message without a capital letter is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(message("Degraded", "all is well"))},
 			want:   "capital letter",
 		},
 		"no time": {
-			reason: "Since when is to be read.",
+			reason: "A missing lastTransitionTime is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(condition("Available", timeless))},
 			want:   "Available has no lastTransitionTime",
 		},
 		"Upgradeable": {
-			reason: "Optional, but by the same rules.",
+			reason: "Upgradeable is optional and follows the same rules.",
 			seen:   []*configv1.ClusterOperator{healthy(renamed("EvaluationConditionsDetected", "Upgradeable"))},
 			want:   `Upgradeable has the reason "a::b"`,
 		},
 		"twice": {
-			reason: "A type is there once.",
+			reason: "A duplicate condition type is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(renamed("Degraded", "Available"))},
 			want:   "Available is there twice",
 		},
 		"version too early": {
-			reason: "A version is reported only once the operator is Available.",
+			reason: "A version before Available=True is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(becomes("Available", "False", 0))},
 			want:   "version is there although it is not Available",
 		},
 		"version gone": {
-			reason: "The version that was reached was reached.",
+			reason: "The removal of a version is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(), healthy(unversioned)},
 			want:   `version "operator" is gone`,
 		},
 		"version empty": {
-			reason: "It has to match one exactly.",
+			reason: "An empty version is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(operand("operand", ""))},
 			want:   `version "operand" is empty`,
 		},
 		"version twice": {
-			reason: "Which would it be?",
+			reason: "A duplicate version is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(operand("operator", "3"))},
 			want:   `version "operator" is there twice`,
 		},
 		"time moved": {
-			reason: "The time is that of the status.",
+			reason: "A new lastTransitionTime of an unchanged status is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(), healthy(becomes("Degraded", "False", 1))},
 			want:   "lastTransitionTime of Degraded has moved although it is still False",
 		},
 		"time stood": {
-			reason: "A status that changes has a time.",
+			reason: "An old lastTransitionTime of a changed status is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(), healthy(becomes("Degraded", "True", 0))},
 			want:   "lastTransitionTime of Degraded has not moved although it was False and is True",
 		},
 		"time went back": {
-			reason: "Time does not.",
+			reason: "A lastTransitionTime before the previous one is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(), healthy(becomes("Degraded", "True", -1))},
 			want:   "lastTransitionTime of Degraded has not moved",
 		},
 		"available no more": {
-			reason: "That is an outage, and somebody is woken up.",
+			reason: "A change from Available=True to False is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(unversioned), healthy(becomes("Available", "False", 1), unversioned)},
 			want:   "it was Available, and is so no more: All is well",
 		},
 		"available not known": {
-			reason: "Nor may it be forgotten.",
+			reason: "A change from Available=True to Unknown is an error.",
 			seen:   []*configv1.ClusterOperator{healthy(unversioned), healthy(becomes("Available", "Unknown", 1), unversioned)},
 			want:   "it was Available, and is so no more",
 		},
@@ -248,25 +248,25 @@ func TestResolve(t *testing.T) {
 		want   string
 	}{
 		"there": {
-			reason: "It is found.",
+			reason: "A related object that exists is found.",
 			object: []configv1.ObjectReference{{Resource: "namespaces", Name: "there"}},
 		},
 		"all": {
-			reason: "An entry without a name is all of the kind.",
+			reason: "A related object without a name matches all objects of its kind.",
 			object: []configv1.ObjectReference{{Resource: "namespaces"}},
 		},
 		"gone": {
-			reason: "Who follows it should find it.",
+			reason: "A related object that does not exist is an error.",
 			object: []configv1.ObjectReference{{Resource: "namespaces", Name: "gone"}},
 			want:   `related object "gone" of namespaces.`,
 		},
 		"no such kind": {
-			reason: "The resource has to be one.",
+			reason: "A related object of an unknown resource is an error.",
 			object: []configv1.ObjectReference{{Group: "example.com", Resource: "foos"}},
 			want:   "foos.example.com",
 		},
 		"none": {
-			reason: "There has to be something to gather.",
+			reason: "An empty list of related objects is an error.",
 			want:   "there are no relatedObjects",
 		},
 	} {

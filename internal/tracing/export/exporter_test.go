@@ -68,15 +68,15 @@ func TestExport(t *testing.T) {
 	}
 	var got []tracing.Span
 	for _, s := range to.got {
-		got = append(got, back(s))
+		got = append(got, toSpan(s))
 	}
 	if diff := cmp.Diff([]tracing.Span{part, whole}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// back converts an exported span.
-func back(s sdktrace.ReadOnlySpan) tracing.Span {
+// toSpan converts an exported span.
+func toSpan(s sdktrace.ReadOnlySpan) tracing.Span {
 	out := tracing.Span{
 		Trace: tracing.TraceID(s.SpanContext().TraceID()), ID: tracing.SpanID(s.SpanContext().SpanID()),
 		Name: s.Name(), Start: s.StartTime(), End: s.EndTime(),
@@ -146,12 +146,12 @@ func TestEnabled(t *testing.T) {
 		env     string
 		want    bool
 	}{
-		"Default":   {"Traces are off by default.", Options{}, "", false},
-		"Flag":      {"A flag enables them.", Options{Endpoint: "collector:4317"}, "", true},
-		"Env":       {"So does OpenTelemetry's variable for everything.", Options{}, "OTEL_EXPORTER_OTLP_ENDPOINT", true},
-		"EnvTraces": {"So does the one for traces.", Options{}, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", true},
-		"Metrics":   {"The one for metrics does not.", Options{}, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", false},
-		"Insecure":  {"Without a collector there is nothing to be insecure.", Options{Insecure: true}, "", false},
+		"Default":   {"Traces are disabled by default.", Options{}, "", false},
+		"Flag":      {"The endpoint flag enables traces.", Options{Endpoint: "collector:4317"}, "", true},
+		"Env":       {"OpenTelemetry's variable for all signals enables traces.", Options{}, "OTEL_EXPORTER_OTLP_ENDPOINT", true},
+		"EnvTraces": {"OpenTelemetry's variable for traces enables traces.", Options{}, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", true},
+		"Metrics":   {"OpenTelemetry's variable for metrics does not enable traces.", Options{}, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", false},
+		"Insecure":  {"The flag for insecure connections does not enable traces without an endpoint.", Options{Insecure: true}, "", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

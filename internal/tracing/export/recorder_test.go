@@ -65,6 +65,6 @@ func TestRecorder(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if r.NeedLeaderElection() {
-		t.Error("it would not end with the process")
+		t.Error("the recorder does not end with the process")
 	}
 }
