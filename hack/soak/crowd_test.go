@@ -22,7 +22,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-var crowds = flag.Bool("crowd", false, "Measure the memory that many and large objects of a tenant take.")
+var crowds = flag.Bool("crowd", false, "Measure the memory for many and for large objects of a tenant.")
 
 // settles limits how long the manager may work on a crowd, and the API server on deleting it.
 const settles = 10 * time.Minute
@@ -78,20 +78,20 @@ func (c crowd) measure(t *testing.T, count, size int) {
 	}
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir(), "--catalog-allow-cidr=127.0.0.0/8")
 	started := time.Now()
-	awaitRest(t, manager)
-	t.Logf("%d of %d were accepted; at rest after %s", accepted, count, time.Since(started).Round(time.Second))
+	awaitIdle(t, manager)
+	t.Logf("%d of %d objects were accepted; the manager was idle after %s", accepted, count, time.Since(started).Round(time.Second))
 	manager.CheckAlive(t)
 	peak := manager.PeakMemoryOfOne(t)
 	t.Logf("%d MiB", peak>>20)
 	if peak > memoryLimit {
-		t.Errorf("the manager took %d MiB of memory, of %d", peak>>20, memoryLimit>>20)
+		t.Errorf("the manager used %d MiB of memory, more than the limit of %d MiB", peak>>20, memoryLimit>>20)
 	}
 	manager.Kill(t)
 	c.delete(t, namespace, count)
 }
 
-// awaitRest waits until the processes of a manager use nearly no CPU.
-func awaitRest(t *testing.T, manager *testcluster.Manager) {
+// awaitIdle waits until the processes of a manager use nearly no CPU.
+func awaitIdle(t *testing.T, manager *testcluster.Manager) {
 	t.Helper()
 	const observed, rest = 3 * time.Second, 300 * time.Millisecond
 	used := func() (sum time.Duration) {
@@ -107,7 +107,7 @@ func awaitRest(t *testing.T, manager *testcluster.Manager) {
 		last = now
 		return quiet, nil
 	}); err != nil {
-		t.Fatalf("the manager does not come to rest: %v", err)
+		t.Fatalf("the manager does not become idle: %v", err)
 	}
 }
 
@@ -123,7 +123,7 @@ func (c crowd) create(t *testing.T, namespace string, count, size int) int {
 	object.SetAPIVersion(c.apiVersion)
 	object.SetKind(c.kind)
 	object.SetNamespace(namespace)
-	return atOnce(count, func(i int) bool {
+	return inParallel(count, func(i int) bool {
 		o := object.DeepCopy()
 		o.SetName(c.name(namespace, i))
 		err := cluster.Client.Create(t.Context(), o)
@@ -153,16 +153,16 @@ func (c crowd) delete(t *testing.T, namespace string, count int) {
 		return apierrors.IsNotFound(err)
 	}
 	if err := wait.PollUntilContextTimeout(t.Context(), time.Second, settles, true, func(context.Context) (bool, error) {
-		return atOnce(count, gone) == count, nil
+		return inParallel(count, gone) == count, nil
 	}); err != nil {
-		t.Fatalf("%s are not all deleted: %v", c.kind, err)
+		t.Fatalf("objects of kind %s are not all deleted: %v", c.kind, err)
 	}
 }
 
 func (c crowd) name(namespace string, i int) string { return fmt.Sprintf("%s-%d", namespace, i) }
 
-// atOnce calls f with 0 to count-1, some at a time, and returns how many calls returned true.
-func atOnce(count int, f func(int) bool) int {
+// inParallel calls f with 0 to count-1, some at a time, and returns how many calls returned true.
+func inParallel(count int, f func(int) bool) int {
 	const writers = 16
 	var yes atomic.Int64
 	var calls sync.WaitGroup

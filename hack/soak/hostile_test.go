@@ -22,7 +22,7 @@ import (
 type hostile struct {
 	*rand.Rand
 	namespaces []string
-	catalog    string // a valid catalog, to be spoiled
+	catalog    string // a valid catalog, to be corrupted
 	silent     string // the address of a registry that never responds
 
 	tried, accepted int
@@ -61,10 +61,10 @@ func newHostile(t *testing.T, r *rand.Rand) *hostile {
 	return out
 }
 
-// goOn writes until ctx is done.
-func (h *hostile) goOn(ctx context.Context) {
+// run writes until ctx is done.
+func (h *hostile) run(ctx context.Context) {
 	moves := []func() *unstructured.Unstructured{
-		h.configMap, h.configMap, h.catalogSource, h.subscription, h.subscription, h.csv, h.probe, h.custom, h.custom, h.operatorGroup, h.condition,
+		h.configMap, h.configMap, h.catalogSource, h.subscription, h.subscription, h.csv, h.probe, h.custom, h.custom, h.operatorGroup, h.operatorCondition,
 	}
 	for ctx.Err() == nil {
 		o := moves[h.IntN(len(moves))]()
@@ -114,15 +114,15 @@ func (h *hostile) object(apiVersion, kind, rest string) *unstructured.Unstructur
 
 const coreos = "operators.coreos.com/v1alpha1"
 
-// configMap returns a ConfigMap with a spoiled catalog.
+// configMap returns a ConfigMap with a corrupted catalog.
 func (h *hostile) configMap() *unstructured.Unstructured {
 	out := h.object("v1", "ConfigMap", "")
-	_ = unstructured.SetNestedField(out.Object, h.spoiled(), "data", "catalog.yaml") // it is a valid map
+	_ = unstructured.SetNestedField(out.Object, h.corruptedCatalog(), "data", "catalog.yaml") // it is a valid map
 	return out
 }
 
-// spoiled returns the valid catalog with random parts changed, repeated, removed or appended.
-func (h *hostile) spoiled() string {
+// corruptedCatalog returns the valid catalog with random parts changed, repeated, removed or appended.
+func (h *hostile) corruptedCatalog() string {
 	const largest = 900 << 10
 	text := h.catalog
 	for range h.IntN(4) {
@@ -245,7 +245,7 @@ func (h *hostile) operatorGroup() *unstructured.Unstructured {
 	return out
 }
 
-func (h *hostile) condition() *unstructured.Unstructured {
+func (h *hostile) operatorCondition() *unstructured.Unstructured {
 	return h.object("operators.coreos.com/v2", "OperatorCondition",
 		fmt.Sprintf("spec: {conditions: [{type: Upgradeable, status: %q, reason: A, message: %q, lastTransitionTime: '2026-01-01T00:00:00Z'}]}",
 			[]string{"True", "False"}[h.IntN(2)], h.text(h.IntN(50))))

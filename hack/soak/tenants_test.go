@@ -22,9 +22,10 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// besiege creates objects that use up memory, disk, CPU and the readers of catalogs, in each hostile namespace: as many
-// catalogs as are read of one namespace, all of which are polled as often as possible, and large Secrets with OLM's label.
-func (h *hostile) besiege(t *testing.T) {
+// exhaustResources creates objects that use up memory, disk, CPU and the readers of catalogs, in each hostile namespace: as
+// many catalogs as are read of one namespace, all of which are polled as often as possible, and large Secrets with OLM's
+// label.
+func (h *hostile) exhaustResources(t *testing.T) {
 	t.Helper()
 	const catalogs, secrets = 20, 50
 	addresses := []string{slowLoris(t) + "/catalog:latest", h.bigImage(t)}
@@ -122,6 +123,31 @@ func (c trusted) read(t *testing.T) time.Duration {
 		if err := cluster.Client.Delete(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
+	}
+	return took
+}
+
+// requests returns how long it takes to create an object that the manager does not read, to update it, and to observe that.
+func requests(t *testing.T) time.Duration {
+	t.Helper()
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "requests-" + rand.String(5)}}
+	start := time.Now()
+	if err := cluster.Client.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	object.Data = map[string]string{"updated": "true"}
+	if err := cluster.Client.Update(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitWithin(t, patience, object, func() string {
+		if object.Data["updated"] == "" {
+			return "it has not been updated"
+		}
+		return ""
+	})
+	took := time.Since(start)
+	if err := cluster.Client.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
 	}
 	return took
 }
