@@ -42,7 +42,7 @@ func Write(folder, sample, version, image string) error {
 	placeholder := sample + ":v" + version
 	return fs.WalkDir(bundles, root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return fmt.Errorf("there is no version %s of sample %s: %w", version, sample, err)
+			return fmt.Errorf("version %s of sample %s not found: %w", version, sample, err)
 		}
 		target := filepath.Join(folder, strings.TrimPrefix(path, root))
 		if entry.IsDir() {

@@ -80,7 +80,7 @@ func get(address, path string) error {
 	}
 	defer func() { _ = response.Body.Close() }() // only read
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answers %s", response.Status)
+		return fmt.Errorf("unexpected status %s", response.Status)
 	}
 	return nil
 }

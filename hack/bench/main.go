@@ -38,7 +38,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if slices.ContainsFunc(out.Rows, func(m measurement) bool { return m.missing }) {
-		return errors.New("not all was measured: see the table for what is missing")
+		return errors.New("not all rows were measured: the table has the missing ones")
 	}
 	return nil
 }

@@ -133,12 +133,12 @@ const (
 // templated returns the template of an object.
 func templated(kind, text, set string) (string, error) {
 	if strings.Contains(text, "{{") {
-		return "", fmt.Errorf("it contains {{, which is an action of a template")
+		return "", fmt.Errorf("the manifest contains {{, which Helm would interpret")
 	}
 	var err error
 	replace := func(old, with string) {
 		if strings.Count(text, old) != 1 {
-			err = fmt.Errorf("it has %d times, instead of once: %s", strings.Count(text, old), old)
+			err = fmt.Errorf("the manifest contains %q %d times, want once", old, strings.Count(text, old))
 		}
 		text = strings.Replace(text, old, with, 1)
 	}
@@ -150,7 +150,7 @@ func templated(kind, text, set string) (string, error) {
 		replace("\n  replicas: 1\n", "\n  replicas: {{ "+values+".replicas }}\n")
 		start := strings.Index(text, "\n        resources:\n")
 		if start < 0 {
-			return "", fmt.Errorf("it has no resources")
+			return "", fmt.Errorf("the manifest has no resources")
 		}
 		end := start + 1 + len("        resources:\n")
 		for strings.HasPrefix(text[end:], "          ") {

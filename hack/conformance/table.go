@@ -23,10 +23,10 @@ const (
 
 // classes describes the classes of excused specs.
 var classes = map[string]string{
-	"A": "a pod truly has to run, or an image to be pulled",
+	"A": "the spec needs a real pod or a pulled image",
 	"B": "a decision of the design",
-	"C": "ours to mend: people who move from OLM would notice",
-	"D": "ours to mend: shape and wording",
+	"C": "to be fixed: users who move from OLM would notice",
+	"D": "to be fixed: shape and wording",
 	"S": "the suite skips it itself",
 }
 
@@ -75,11 +75,11 @@ func parseTable(text string) (table, error) {
 func (r row) check() error {
 	switch {
 	case r.outcome != pass && r.outcome != excused && r.outcome != waits:
-		return fmt.Errorf("%q is no outcome", r.outcome)
+		return fmt.Errorf("%q is not an outcome", r.outcome)
 	case r.outcome == pass && r.class+r.reason != "":
-		return fmt.Errorf("it passes and has class %q, reason %q", r.class, r.reason)
+		return fmt.Errorf("a passing spec has class %q and reason %q", r.class, r.reason)
 	case r.outcome != pass && (classes[r.class] == "" || r.reason == ""):
-		return fmt.Errorf("it is excused with class %q, reason %q", r.class, r.reason)
+		return fmt.Errorf("the spec is excused with class %q and reason %q", r.class, r.reason)
 	}
 	return nil
 }

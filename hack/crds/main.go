@@ -131,7 +131,7 @@ func ourVersion(path string, olms *apiextensions.CustomResourceDefinition) (*api
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s holds no status but OLM's", path)
+	return nil, fmt.Errorf("%s has no version with a status other than OLM's", path)
 }
 
 func statusOf(v apiextensions.CustomResourceDefinitionVersion) map[string]apiextensions.JSONSchemaProps {

@@ -181,7 +181,7 @@ func (s *stage) offerUpdate(ctx context.Context) error {
 	if err := s.get(ctx, "subscriptions,csv,probes"); err != nil {
 		return err
 	}
-	return s.expectScenery(ctx, before)
+	return s.expectUnchanged(ctx, before)
 }
 
 func (s *stage) killAndFinish(ctx context.Context) error {
@@ -201,7 +201,7 @@ func (s *stage) killAndFinish(ctx context.Context) error {
 	if err := s.awaitHeld(ctx); err != nil {
 		return err
 	}
-	return s.expectScenery(ctx, before)
+	return s.expectUnchanged(ctx, before)
 }
 
 func (s *stage) startAgain(ctx context.Context) error {

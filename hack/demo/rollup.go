@@ -115,13 +115,13 @@ func (s *stage) mendName(ctx context.Context) error {
 // awaitPlatformOperator waits until a PlatformOperator has the conditions in want and the words in Installed's message.
 func (s *stage) awaitPlatformOperator(ctx context.Context, name, want string, words ...string) error {
 	op := &v1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err := await(ctx, s, op, want+telling(strings.Join(words, " "), words), func(op *v1alpha1.PlatformOperator) string {
+	_, err := await(ctx, s, op, want+withWords(strings.Join(words, " "), words), func(op *v1alpha1.PlatformOperator) string {
 		if op.Status.ObservedGeneration != op.Generation {
 			return "a spec without a status of its own"
 		}
-		out := sightOfConditions(op.Status.Conditions)
+		out := formatConditions(op.Status.Conditions)
 		if c := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionInstalled); c != nil {
-			out += telling(c.Message, words)
+			out += withWords(c.Message, words)
 		}
 		return out
 	})
@@ -131,13 +131,13 @@ func (s *stage) awaitPlatformOperator(ctx context.Context, name, want string, wo
 // awaitClusterOperator does the same for the ClusterOperator's conditions and versions, and the message of Available.
 func (s *stage) awaitClusterOperator(ctx context.Context, want string, words ...string) (*configv1.ClusterOperator, error) {
 	co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.ClusterOperatorName}}
-	return await(ctx, s, co, want+telling(strings.Join(words, " "), words), func(co *configv1.ClusterOperator) string {
+	return await(ctx, s, co, want+withWords(strings.Join(words, " "), words), func(co *configv1.ClusterOperator) string {
 		var conditions, versions []string
 		message := ""
 		for _, c := range co.Status.Conditions {
 			conditions = append(conditions, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
 			if c.Type == configv1.OperatorAvailable {
-				message = telling(c.Message, words)
+				message = withWords(c.Message, words)
 			}
 		}
 		for _, v := range co.Status.Versions {
@@ -149,8 +149,8 @@ func (s *stage) awaitClusterOperator(ctx context.Context, want string, words ...
 	})
 }
 
-// telling returns text that lists the words that a message contains.
-func telling(message string, words []string) string {
+// withWords returns text that lists the words that a message contains.
+func withWords(message string, words []string) string {
 	found := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return !strings.Contains(message, word) })
-	return fmt.Sprintf(", telling %q", found)
+	return fmt.Sprintf(", with %q in its message", found)
 }

@@ -127,7 +127,7 @@ func (s *stage) awaitProbe(ctx context.Context, version, want string) (*v1alpha1
 		for _, r := range p.Spec.ProbeResources {
 			expressions = append(expressions, r.Upgradeable)
 		}
-		out := []string{fmt.Sprintf("%v %s", expressions, sightOfConditions(p.Status.Conditions))}
+		out := []string{fmt.Sprintf("%v %s", expressions, formatConditions(p.Status.Conditions))}
 		for _, r := range p.Status.ProbeResources {
 			out = append(out, fmt.Sprintf("%s %s/%s %v", r.Kind, r.Namespace, r.Name, r.Reasons))
 		}
@@ -135,7 +135,7 @@ func (s *stage) awaitProbe(ctx context.Context, version, want string) (*v1alpha1
 	})
 }
 
-func sightOfConditions(conditions []metav1.Condition) string {
+func formatConditions(conditions []metav1.Condition) string {
 	var out []string
 	for _, c := range conditions {
 		out = append(out, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
@@ -165,8 +165,8 @@ func (s *stage) updatable(ctx context.Context) (string, error) {
 	return out.String(), nil
 }
 
-// expectScenery returns an error if anything in scenery has changed since before.
-func (s *stage) expectScenery(ctx context.Context, before string) error {
+// expectUnchanged returns an error if the description of the installed objects differs from before.
+func (s *stage) expectUnchanged(ctx context.Context, before string) error {
 	now, err := s.updatable(ctx)
 	if err != nil {
 		return err

@@ -110,7 +110,7 @@ func argoEnvironment(name string) func(*cluster) []string {
 			"ARGOCD_GPG_ENABLED=false",
 			"ARGOCD_TLS_DATA_PATH=" + folder, "ARGOCD_SSH_DATA_PATH=" + folder, "ARGOCD_GNUPGHOME=" + folder, "ARGOCD_PLUGINSOCKFILEPATH=" + folder,
 			"TMPDIR=" + filepath.Join(folder, "tmp"),
-			"PATH=" + filepath.Join(c.shop.root, "bin") + ":/usr/bin:/bin", // git, and kustomize if installed
+			"PATH=" + filepath.Join(c.builder.root, "bin") + ":/usr/bin:/bin", // git, and kustomize if installed
 		}
 	}
 }
@@ -130,7 +130,7 @@ func installArgo(ctx context.Context, c *cluster) error {
 	if err := os.MkdirAll(c.dir.path("argocd", "tmp"), 0o700); err != nil {
 		return err
 	}
-	manifests, err := moduleFolder(ctx, filepath.Join(c.shop.root, "hack", "devcluster", argoProgram), argoModule)
+	manifests, err := moduleFolder(ctx, filepath.Join(c.builder.root, "hack", "devcluster", argoProgram), argoModule)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func installArgo(ctx context.Context, c *cluster) error {
 		return err
 	}
 	for _, folder := range []string{"crds", "base/config"} {
-		kubectl := exec.CommandContext(ctx, filepath.Join(c.shop.bin, "kubectl"), "--kubeconfig="+c.dir.path("kubeconfig"), "--namespace="+argoNamespace,
+		kubectl := exec.CommandContext(ctx, filepath.Join(c.builder.bin, "kubectl"), "--kubeconfig="+c.dir.path("kubeconfig"), "--namespace="+argoNamespace,
 			"apply", "--server-side", "--kustomize", filepath.Join(manifests, "manifests", folder))
 		if out, err := kubectl.CombinedOutput(); err != nil {
 			return fmt.Errorf("applying %s of Argo CD: %w\n%s", folder, err, out)

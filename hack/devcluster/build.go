@@ -142,8 +142,8 @@ func argoVersion(version string) string {
 	return variable(argoModule + "/common.version")(strings.TrimPrefix(version, "v"))
 }
 
-// workshop builds the binaries.
-type workshop struct {
+// builder builds the binaries.
+type builder struct {
 	root string // of the repository
 	bin  string // the folder of the binaries, also used as KUBEBUILDER_ASSETS by envtest suites
 	out  io.Writer
@@ -151,15 +151,15 @@ type workshop struct {
 	readyMade bool // the binaries in bin are used as they are and never built
 }
 
-// newWorkshop returns a workshop for the repository at root, with the binaries in DEVCLUSTER_BIN if that is set.
-func newWorkshop(root string, out io.Writer) *workshop {
+// newBuilder returns a builder for the repository at root, with the binaries in DEVCLUSTER_BIN if that is set.
+func newBuilder(root string, out io.Writer) *builder {
 	if bin := os.Getenv("DEVCLUSTER_BIN"); bin != "" {
 		if whole, err := filepath.Abs(bin); err == nil {
 			bin = whole
 		}
-		return &workshop{root: root, bin: bin, out: out, readyMade: true}
+		return &builder{root: root, bin: bin, out: out, readyMade: true}
 	}
-	return &workshop{root: root, bin: filepath.Join(root, "bin", "controlplane"), out: out}
+	return &builder{root: root, bin: filepath.Join(root, "bin", "controlplane"), out: out}
 }
 
 // job is a binary to build and the stamp that it has if it is up to date.
@@ -172,7 +172,7 @@ type job struct {
 
 // build builds the named binaries (by default those of every control plane) unless they are up to date. If all are, it
 // prints so only if mention is set.
-func (w *workshop) build(ctx context.Context, names []string, mention bool) error {
+func (w *builder) build(ctx context.Context, names []string, mention bool) error {
 	if w.readyMade {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (w *workshop) build(ctx context.Context, names []string, mention bool) erro
 }
 
 // built reports whether the named binaries are up to date.
-func (w *workshop) built(ctx context.Context, names []string) (bool, error) {
+func (w *builder) built(ctx context.Context, names []string) (bool, error) {
 	if w.readyMade {
 		return true, nil
 	}
@@ -234,7 +234,7 @@ func (w *workshop) built(ctx context.Context, names []string) (bool, error) {
 }
 
 // lock prevents two builds from writing the same binary at once.
-func (w *workshop) lock(ctx context.Context) (func(), error) {
+func (w *builder) lock(ctx context.Context) (func(), error) {
 	file, err := os.OpenFile(filepath.Join(w.bin, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock of the binaries: %w", err)
@@ -247,7 +247,7 @@ func (w *workshop) lock(ctx context.Context) (func(), error) {
 }
 
 // jobs returns the jobs that build the named binaries, with their stamps.
-func (w *workshop) jobs(names []string, goVersion string) ([]job, error) {
+func (w *builder) jobs(names []string, goVersion string) ([]job, error) {
 	for _, name := range names {
 		if !slices.Contains(recipeNames(), name) {
 			return nil, fmt.Errorf("unknown binary %q: the names are %s", name, strings.Join(recipeNames(), ", "))
@@ -323,17 +323,17 @@ func pinnedVersion(gomod []byte, module string) (string, error) {
 			return r.Mod.Version, nil
 		}
 	}
-	return "", fmt.Errorf("it does not require %s", module)
+	return "", fmt.Errorf("go.mod does not require %s", module)
 }
 
 // stale reports whether j's binary is missing or does not match the pinned sources.
-func (w *workshop) stale(j job) bool {
+func (w *builder) stale(j job) bool {
 	return !stamped(filepath.Join(w.bin, j.name), j.stamp)
 }
 
 // buildOne builds in a temporary folder and moves the finished binary into place, so a failed build leaves nothing
 // behind. It first removes the remains of a killed build.
-func (w *workshop) buildOne(ctx context.Context, j job) error {
+func (w *builder) buildOne(ctx context.Context, j job) error {
 	target := filepath.Join(w.bin, j.name)
 	removeMatching(filepath.Join(w.bin, "."+j.name+".work.*"))
 	work, err := os.MkdirTemp(w.bin, "."+j.name+".work.")
@@ -369,7 +369,7 @@ func (w *workshop) buildOne(ctx context.Context, j job) error {
 	return nil
 }
 
-func (w *workshop) runWithHeartbeat(cmd *exec.Cmd, name string) error {
+func (w *builder) runWithHeartbeat(cmd *exec.Cmd, name string) error {
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		return err

@@ -35,7 +35,7 @@ func (c *cluster) serveCatalog(ctx context.Context, name, source string) (string
 		return "", err
 	}
 	defer unlock()
-	if err := c.shop.build(ctx, []string{opm}, false); err != nil {
+	if err := c.builder.build(ctx, []string{opm}, false); err != nil {
 		return "", err
 	}
 	if err := c.digest(ctx, name, source); err != nil {
@@ -92,7 +92,7 @@ func (c *cluster) digest(ctx context.Context, name, source string) error {
 	if err := os.MkdirAll(filepath.Dir(next), 0o700); err != nil {
 		return fmt.Errorf("creating the folder of catalog %s: %w", name, err)
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(c.shop.bin, opm), opmArgs(source, next, "--cache-only")...)
+	cmd := exec.CommandContext(ctx, filepath.Join(c.builder.bin, opm), opmArgs(source, next, "--cache-only")...)
 	cmd.Dir = string(c.dir)
 	cmd.Env = componentEnvironment(string(c.dir))
 	printed, err := cmd.CombinedOutput()
@@ -161,7 +161,7 @@ func (c *cluster) tryCatalog(ctx context.Context, name string, args []string) er
 	if !free(c.state.Ports[name]) { // another server there could be mistaken for opm
 		return errLostPort
 	}
-	c.died = make(chan death, 1)
+	c.died = make(chan componentExit, 1)
 	if err := c.launch(ctx, server); err != nil {
 		return err
 	}

@@ -27,19 +27,19 @@ const settle = 30 * time.Second
 
 // cluster is a control plane and its folder.
 type cluster struct {
-	dir   folder
-	shop  *workshop
-	state state
+	dir     folder
+	builder *builder
+	state   state
 
 	http    *http.Client // trusts only this cluster and has all rights in it
 	api     corev1client.CoreV1Interface
 	dynamic dynamic.Interface
 
 	choosePorts func(n int) ([]int, error)
-	died        chan death // receives the components that this process started when they exit
+	died        chan componentExit // receives the components that this process started when they exit
 }
 
-func newCluster(shop *workshop, dir string) (*cluster, error) {
+func newCluster(builder *builder, dir string) (*cluster, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster's folder %s: %w", dir, err)
@@ -50,7 +50,7 @@ func newCluster(shop *workshop, dir string) (*cluster, error) {
 	} else if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
 		dir = filepath.Join(parent, filepath.Base(dir))
 	}
-	return &cluster{dir: folder(dir), shop: shop, choosePorts: freePorts}, nil
+	return &cluster{dir: folder(dir), builder: builder, choosePorts: freePorts}, nil
 }
 
 // up makes sure that a cluster of this tier runs in the folder. After an error nothing is running, and the folder is
@@ -266,7 +266,7 @@ func (c *cluster) status(ctx context.Context) error {
 	}
 
 	var bad error
-	table := tabwriter.NewWriter(c.shop.out, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(c.builder.out, 0, 0, 2, ' ', 0)
 	for _, comp := range append(tiers[c.state.Tier].components(), c.catalogs()...) {
 		p, started := c.process(comp.name)
 		if !started {
@@ -284,7 +284,7 @@ func (c *cluster) status(ctx context.Context) error {
 		return fmt.Errorf("printing the status: %w", err)
 	}
 	if !c.state.Ready {
-		c.printf("its start did not come to an end")
+		c.printf("the cluster did not finish starting")
 		return errNotHealthy
 	}
 	return bad
@@ -319,4 +319,6 @@ func (c *cluster) port(port string) string { return strconv.Itoa(c.state.Ports[p
 
 func (c *cluster) waiting() { c.printf("waiting for another devcluster that works on %s", c.dir) }
 
-func (c *cluster) printf(format string, args ...any) { fmt.Fprintf(c.shop.out, format+"\n", args...) }
+func (c *cluster) printf(format string, args ...any) {
+	fmt.Fprintf(c.builder.out, format+"\n", args...)
+}

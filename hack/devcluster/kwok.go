@@ -64,7 +64,7 @@ func fakeNodeCommand(root, dir *string) *cobra.Command {
 				return err
 			}
 			defer log.Close() //nolint:errcheck // it is a log
-			run := exec.CommandContext(cmd.Context(), filepath.Join(c.shop.bin, kwok.name),
+			run := exec.CommandContext(cmd.Context(), filepath.Join(c.builder.bin, kwok.name),
 				kwokArgs(c, "--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake")...)
 			run.Stdout, run.Stderr = log, log
 			return run.Run()

@@ -95,7 +95,7 @@ func buildCommand(root *string) *cobra.Command {
 			if len(extras) > 0 {
 				names = recipesFor(extras...)
 			}
-			return newWorkshop(found, cmd.OutOrStdout()).build(cmd.Context(), names, true)
+			return newBuilder(found, cmd.OutOrStdout()).build(cmd.Context(), names, true)
 		},
 	}
 	cmd.Flags().BoolVar(&olm, "olm", false, "also build the binaries for up --olm and catalog: olm, catalog and opm")
@@ -232,7 +232,7 @@ func locate(root, dir string, out io.Writer) (*cluster, error) {
 	if dir == "" {
 		dir = filepath.Join(found, "bin", "devcluster.d")
 	}
-	return newCluster(newWorkshop(found, out), dir)
+	return newCluster(newBuilder(found, out), dir)
 }
 
 // findRoot returns the root of the repository: the named one, or the one whose bin folder contains this program.

@@ -38,7 +38,7 @@ var nodeInit = component{
 	},
 	start: func(_ *cluster, cmd *exec.Cmd) error { return node.Start(cmd) },
 	args: func(c *cluster) []string {
-		return []string{"node", realNode, c.dir.path("node"), string(c.dir), c.shop.bin}
+		return []string{"node", realNode, c.dir.path("node"), string(c.dir), c.builder.bin}
 	},
 	joined: func(c *cluster, p process) error { return node.Join(c.dir.id(), c.network(), p.Pid) },
 	ready: func(_ context.Context, c *cluster) error {

@@ -173,18 +173,18 @@ func (c *cluster) apply(ctx context.Context, manifest []byte) ([]string, error) 
 	}
 }
 
-// sign is a part of a status that shows that its controller has finished.
-type sign struct {
+// statusCheck is a part of a status that shows that its controller has finished.
+type statusCheck struct {
 	text string
-	seen func(status map[string]any) bool
+	done func(status map[string]any) bool
 }
 
-func field(name string) sign {
-	return sign{text: "status." + name, seen: func(status map[string]any) bool { return status[name] != nil }}
+func field(name string) statusCheck {
+	return statusCheck{text: "status." + name, done: func(status map[string]any) bool { return status[name] != nil }}
 }
 
-func condition(kind string) sign {
-	return sign{text: "condition " + kind, seen: func(status map[string]any) bool {
+func condition(kind string) statusCheck {
+	return statusCheck{text: "condition " + kind, done: func(status map[string]any) bool {
 		conditions, _, _ := unstructured.NestedSlice(status, "conditions")
 		for _, condition := range conditions {
 			if c, ok := condition.(map[string]any); ok && c["type"] == kind && c["status"] == "True" {
@@ -195,13 +195,13 @@ func condition(kind string) sign {
 	}}
 }
 
-// has returns nil if the status of an object shows the sign.
-func (c *cluster) has(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, s sign) error {
+// has returns nil if the status of an object passes the check.
+func (c *cluster) has(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, s statusCheck) error {
 	object, err := c.dynamic.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if status, _, _ := unstructured.NestedMap(object.Object, "status"); !s.seen(status) {
+	if status, _, _ := unstructured.NestedMap(object.Object, "status"); !s.done(status) {
 		return fmt.Errorf("%s %s has no %s yet", resource.Resource, name, s.text)
 	}
 	return nil

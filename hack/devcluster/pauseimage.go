@@ -31,7 +31,7 @@ func pushPause(ctx context.Context, c *cluster) error {
 
 // pushPrograms pushes an image with built programs in a folder, of which the first is the entry point.
 func pushPrograms(ctx context.Context, c *cluster, reference, folder string, programs ...string) error {
-	image, err := imageOf(c.shop.bin, folder, programs...)
+	image, err := imageOf(c.builder.bin, folder, programs...)
 	if err != nil {
 		return fmt.Errorf("building the image %s: %w", reference, err)
 	}

@@ -37,6 +37,6 @@ func free(port int) bool { return checkFree(port) == nil }
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
 // lostPort reports whether a component's log states that its port is taken.
-func lostPort(lastWords string) bool {
-	return strings.Contains(lastWords, "address already in use")
+func lostPort(logTail string) bool {
+	return strings.Contains(logTail, "address already in use")
 }

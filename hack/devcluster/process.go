@@ -90,7 +90,7 @@ func parseStat(stat []byte) (state byte, start uint64, err error) {
 	fields := strings.Fields(string(stat[end+1:]))
 	const stateField, startField = 0, 22 - 3
 	if end < 0 || len(fields) <= startField {
-		return 0, 0, errors.New("it is cut short")
+		return 0, 0, errors.New("the content is truncated")
 	}
 	start, err = strconv.ParseUint(fields[startField], 10, 64)
 	return fields[stateField][0], start, err

@@ -19,7 +19,7 @@ type space struct {
 }
 
 // spaceFor returns the space that building jobs may need, assuming a cold build cache.
-func (w *workshop) spaceFor(jobs []job, env goEnv) []space {
+func (w *builder) spaceFor(jobs []job, env goEnv) []space {
 	var binaries, cache, modules, work uint64
 	seen := map[string]bool{}
 	for _, j := range jobs {

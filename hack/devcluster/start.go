@@ -25,8 +25,8 @@ const (
 // errLostPort means that another process took a port between choosing and using it.
 var errLostPort = errors.New("a port was taken meanwhile")
 
-// death is the exit of a component that this process started.
-type death struct {
+// componentExit is the exit of a component that this process started.
+type componentExit struct {
 	comp component
 	err  error
 }
@@ -35,11 +35,11 @@ type death struct {
 type componentError struct {
 	name, what, log string
 	cause           error
-	lastWords       string
+	logTail         string
 }
 
 func (e *componentError) Error() string {
-	return fmt.Sprintf("starting %s: %s: %v; the last lines of its log:\n%s\nthe whole log (until devcluster down): %s", e.name, e.what, e.cause, e.lastWords,
+	return fmt.Sprintf("starting %s: %s: %v; the last lines of its log:\n%s\nthe whole log (until devcluster down): %s", e.name, e.what, e.cause, e.logTail,
 		e.log)
 }
 
@@ -61,7 +61,7 @@ func (c *cluster) bringUp(ctx context.Context, tierName string, port int) error 
 	if err := checkSpace([]space{{"the cluster", string(c.dir), wanted.mb}}); err != nil {
 		return err
 	}
-	if err := c.shop.build(ctx, wanted.recipes(), false); err != nil {
+	if err := c.builder.build(ctx, wanted.recipes(), false); err != nil {
 		return err
 	}
 	for attempt := 1; ; attempt++ {
@@ -93,7 +93,7 @@ func (c *cluster) start(ctx context.Context, tierName string, port int) error {
 	}
 	step("certificates and kubeconfigs written")
 
-	c.died = make(chan death, len(wanted.components()))
+	c.died = make(chan componentExit, len(wanted.components()))
 	for _, phase := range wanted.phases {
 		for _, comp := range phase {
 			if err := c.launch(ctx, comp); err != nil {
@@ -162,7 +162,7 @@ func (c *cluster) launch(ctx context.Context, comp component) error {
 	if comp.env != nil {
 		env = comp.env(c)
 	}
-	binary := filepath.Join(c.shop.bin, cmp.Or(comp.program, comp.name))
+	binary := filepath.Join(c.builder.bin, cmp.Or(comp.program, comp.name))
 	if comp.binary != nil {
 		var err error
 		if binary, err = comp.binary(); err != nil {
@@ -178,7 +178,7 @@ func (c *cluster) launch(ctx context.Context, comp component) error {
 		return fmt.Errorf("starting %s: %w", comp.name, err)
 	}
 	died := c.died
-	go func() { died <- death{comp, cmd.Wait()} }()
+	go func() { died <- componentExit{comp, cmd.Wait()} }()
 	c.state.Processes = append(c.state.Processes, p)
 	if err := c.dir.save(c.state); err != nil || comp.joined == nil {
 		return err
@@ -200,7 +200,7 @@ func (c *cluster) await(ctx context.Context, comp component, fixedPort int) erro
 
 		select {
 		case d := <-c.died:
-			return c.buried(d, fixedPort)
+			return c.exitError(d, fixedPort)
 		default:
 		}
 		if err == nil {
@@ -215,8 +215,8 @@ func (c *cluster) await(ctx context.Context, comp component, fixedPort int) erro
 	}
 }
 
-// buried returns the error for the death of a component.
-func (c *cluster) buried(d death, fixedPort int) error {
+// exitError returns the error for the exit of a component.
+func (c *cluster) exitError(d componentExit, fixedPort int) error {
 	cause := d.err
 	if cause == nil {
 		cause = errors.New("exit status 0")
@@ -239,5 +239,5 @@ func (c *cluster) buried(d death, fixedPort int) error {
 
 func (c *cluster) failed(name, what string, cause error) *componentError {
 	log := c.dir.log(name)
-	return &componentError{name: name, what: what, log: log, cause: cause, lastWords: strings.TrimRight(tail(log, 8), "\n")}
+	return &componentError{name: name, what: what, log: log, cause: cause, logTail: strings.TrimRight(tail(log, 8), "\n")}
 }

@@ -139,7 +139,7 @@ func conditionsPage(groups []group) (string, error) {
 		for _, c := range g.constants {
 			meaning, remedy, found := strings.Cut(meaningOf(c), remedyMark)
 			if isReason && !found {
-				errs = append(errs, fmt.Errorf("the comment of %s has no %q: what ends it, or why there is nothing to do", c.name, strings.TrimSpace(remedyMark)))
+				errs = append(errs, fmt.Errorf("the comment of %s has no %q: add the remedy, or why none is needed", c.name, strings.TrimSpace(remedyMark)))
 			}
 			table += "| `" + c.value + "` | " + cell(sentence(meaning)) + " |"
 			if isReason {
@@ -154,7 +154,7 @@ func conditionsPage(groups []group) (string, error) {
 		"`kubectl operator-status why NAME` prints what blocks an operator, and the next step."))
 	for _, kind := range kinds {
 		if len(sections[kind]) == 0 {
-			errs = append(errs, fmt.Errorf("there are no constants for %s", kind))
+			errs = append(errs, fmt.Errorf("no constants found for %s", kind))
 		}
 		out.WriteString("\n## " + kind + "\n\n" + strings.Join(sections[kind], "\n"))
 	}

@@ -112,7 +112,7 @@ func replaced(from, to, old, reference string) error {
 		return os.WriteFile(target, []byte(text), 0o644)
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("it does not refer to %s: `make bundle` with this VERSION, and commit the result", old)
+		err = fmt.Errorf("the file does not refer to %s: run `make bundle` with this VERSION and commit the result", old)
 	}
 	if err != nil {
 		return fmt.Errorf("copying %s: %w", from, err)

@@ -42,7 +42,7 @@ func Start(cmd *exec.Cmd) error {
 // StartIn starts cmd in the node whose first process is pid, with the paths of the node.
 func StartIn(pid int, cmd *exec.Cmd) error {
 	var err error
-	onThreadOfItsOwn(func() {
+	onDedicatedThread(func() {
 		if err = enter(pid); err == nil {
 			err = cmd.Start()
 		}
@@ -50,15 +50,15 @@ func StartIn(pid int, cmd *exec.Cmd) error {
 	return err
 }
 
-// onThreadOfItsOwn calls do on a thread that ends afterwards, so no other goroutine runs in the namespaces that do enters.
+// onDedicatedThread calls do on a thread that ends afterwards, so no other goroutine runs in the namespaces that do enters.
 // It never uses the main thread, which cannot end, and whose namespaces are shown as those of this process.
-func onThreadOfItsOwn(do func()) {
+func onDedicatedThread(do func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
 		if unix.Gettid() == os.Getpid() {
-			onThreadOfItsOwn(do)
+			onDedicatedThread(do)
 			runtime.UnlockOSThread()
 			return
 		}
