@@ -122,7 +122,7 @@ e2e-neighbours: build tools argocd $(BIN)/cosign $(FLUX) check-bundle test-image
 ui-test: build tools controlplane $(BIN)/headlamp/index.html $(BIN)/neighbours/k9s ## Lint and test the plugin for Headlamp and the configuration of k9s, in Chromium and tmux. UPDATE_PICTURES=1 writes the pictures in docs.
 	@cd ui/headlamp && npm run -s lint && npm run -s format -- --check && npm run -s tsc
 	@cases=$$(mktemp -d); trap 'rm -r $$cases' EXIT; \
-	INVENTORY_CASES=$$cases go test -count=1 -v -run TestRandomClusters ./internal/inventory; \
+	INVENTORY_CASES=$$cases go test -count=1 -v -run TestRandomClusters ./internal/installer/olmv0; \
 	cd ui/headlamp && INVENTORY_CASES=$$cases CI=true npm run -s test
 	@cd ui/headlamp && npm run -s storybook-build >$(BIN)/storybook.log 2>&1 || { cat $(BIN)/storybook.log; exit 1; }
 	@cd ui/headlamp && npm run -s build

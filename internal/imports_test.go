@@ -31,26 +31,32 @@ func TestImports(t *testing.T) {
 		never  []string
 	}{
 		"API": {
-			reason: "Others import the API.",
+			reason: "The API imports no internal package, since other projects import it.",
 			of:     []string{"api"},
 			never:  []string{module + "internal"},
 		},
 		"Library": {
-			reason: "Operators import the library.",
+			reason: "The library imports no internal package, since operators import it.",
 			of:     []string{"pkg"},
 			never:  []string{module + "internal", module + "api/platform", module + "api/policy", "github.com/operator-framework/operator-registry"},
 		},
 		"Pure": {
-			reason: "What decides and what computes a status reads nothing: its inputs are collected before.",
-			of: []string{"internal/bridge", "internal/catalog", "internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/inventory",
-				"internal/messages",
+			reason: "Packages that decide or compute a status import no client, since their inputs are read before.",
+			of: []string{"internal/catalog", "internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/installer",
+				"internal/messages", "internal/operator",
 				"internal/resolve", "internal/status", "internal/tracing"},
 			// platformoperator uses the field paths of crossplane-runtime, which depend on a client.
 			except: []string{"internal/catalog/reader", "internal/catalog/store", "internal/status/platformoperator", "internal/tracing/export"},
 			never:  append([]string{module + "internal/controller", module + "internal/manager", module + "internal/apply"}, clients...),
 		},
+		"Model": {
+			reason: "The model of an operator imports no package of a program that installs it.",
+			of:     []string{"internal/operator", "internal/installer"},
+			except: []string{"internal/installer/olmv0"},
+			never:  []string{module + "internal/installer/olmv0", module + "internal/csvchain", module + "internal/status"},
+		},
 		"Mechanisms": {
-			reason: "Mechanisms know no controller, and no status of ours.",
+			reason: "Mechanisms import no controller, and no package that computes a status.",
 			of: []string{"internal/annotations", "internal/apply", "internal/catalog", "internal/enqueue", "internal/informer", "internal/install", "internal/isolation",
 				"internal/lifecycle",
 				"internal/operand", "internal/operatorgroup", "internal/readiness", "internal/record", "internal/sandbox", "internal/tracing/export",
@@ -60,19 +66,19 @@ func TestImports(t *testing.T) {
 				module + "internal/status/platformoperator", module + "internal/status/clusteroperator"},
 		},
 		"BesideOLM": {
-			reason: "Only the built-in loops need the resolver and the registry.",
+			reason: "Only the lifecycle controllers import the resolver and the registry.",
 			of: []string{"internal/controller/olm", "internal/controller/probe", "internal/controller/platformoperator",
-				"internal/controller/clusteroperator", "internal/bridge", "internal/gate", "internal/status"},
+				"internal/controller/clusteroperator", "internal/installer/olmv0", "internal/gate", "internal/status"},
 			except: []string{"internal/status/catalogsource"}, // of a built-in loop, about the content of catalogs
 			never:  append([]string{module + "internal/resolve", module + "internal/catalog"}, registry...),
 		},
 		"Controllers": {
-			reason: "Controllers meet in the API server, never in code.",
+			reason: "Controllers do not import each other, since they communicate through the API server.",
 			of:     []string{"internal/controller"},
 			never:  []string{module + "internal/controller", module + "internal/manager"},
 		},
 		"Sandbox": {
-			reason: "A process that parses untrusted input cannot reach the API server.",
+			reason: "The sandbox imports no client, since its processes parse untrusted input.",
 			of:     []string{"internal/sandbox"},
 			never:  append([]string{"net/http", "k8s.io/client-go"}, clients...),
 		},
@@ -94,7 +100,7 @@ func TestImports(t *testing.T) {
 					}
 				}
 				if !found {
-					t.Errorf("there is no room %s", room)
+					t.Errorf("no package in %s", room)
 				}
 			}
 		})

@@ -22,6 +22,7 @@ import (
 
 	probes "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
 )
 
@@ -37,13 +38,13 @@ func TestComplete(t *testing.T) {
 		fails             string
 	}{
 		"Completed": {
-			reason: "The time is that of the base, images are listed once, and everything else stays.", base: base, csv: csv,
+			reason: "The ClusterServiceVersion gets the creation time of the base and each related image once, and keeps all other fields.", base: base, csv: csv,
 			want: map[string]any{"annotations": map[string]any{"createdAt": "then", "a": "b"}, "unknown": "kept", "relatedImages": []any{
 				map[string]any{"name": "a", "image": "j"}, map[string]any{"name": "manager", "image": "i"},
 			}},
 		},
-		"NoTime":   {reason: "Without a time two builds would differ.", base: "metadata: {}", csv: csv, fails: "createdAt"},
-		"NotAYAML": {reason: "What cannot be read is an error.", base: base, csv: "{", fails: "parsing"},
+		"NoTime":   {reason: "A base without a creation time is an error, since two builds would differ.", base: "metadata: {}", csv: csv, fails: "createdAt"},
+		"NotAYAML": {reason: "A ClusterServiceVersion that is not valid YAML is an error.", base: base, csv: "{", fails: "parsing"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -81,16 +82,16 @@ func TestValid(t *testing.T) {
 			t.Errorf("%s: %v", result.Name, e)
 		}
 		for _, w := range result.Warnings {
-			t.Errorf("%s warns: %v", result.Name, w)
+			t.Errorf("%s has a warning: %v", result.Name, w)
 		}
 	}
 }
 
-// TestNeverHeld verifies that operator-status never holds its own update: its CustomResourceDefinitions have no annotation that would
-// opt it in.
-func TestNeverHeld(t *testing.T) {
+// TestOwnUpdateNotHeld verifies that operator-status never holds its own update: its CustomResourceDefinitions have no
+// annotation that would opt it in.
+func TestOwnUpdateNotHeld(t *testing.T) {
 	csv, objects := &probes.ClusterServiceVersion{}, []*unstructured.Unstructured{}
-	for _, o := range bundled(t) {
+	for _, o := range bundleObjects(t) {
 		if o.GetKind() == v1alpha1.ClusterServiceVersionKind {
 			convert(t, o, csv)
 			continue
@@ -98,9 +99,9 @@ func TestNeverHeld(t *testing.T) {
 		objects = append(objects, o)
 	}
 	if probe := annotations.BundleProbe(csv, objects); probe != nil {
-		t.Errorf("operator-status opts in to its own gate: %v", probe.Spec)
+		t.Errorf("operator-status has a Probe of its own: %v", probe.Spec)
 	}
-	if d := gate.Evaluate(gate.Inputs{Running: csv, Target: "operator-status.v99.0.0"}); d.Held {
+	if d := gate.Evaluate(gate.Inputs{Running: csvchain.Version(csv), Target: "operator-status.v99.0.0"}); d.Held {
 		t.Errorf("the update of operator-status is held: %s", d.Message)
 	}
 }
@@ -113,16 +114,17 @@ var supported = []string{
 
 // leftOut lists the kinds and objects in config/default that the bundle lacks, and why.
 var leftOut = map[string]string{
-	"Namespace": "OLM installs into the namespace of the Subscription; the bundle suggests one",
-	"ServiceAccount/operator-status-controller-manager": "OLM makes those of the ClusterServiceVersion",
-	"ValidatingAdmissionPolicy":                         "OLM supports no such kind in a bundle: policies.yaml of the release has them",
-	"ValidatingAdmissionPolicyBinding":                  "see above",
+	"Namespace": "OLM installs into the namespace of the Subscription, and the bundle only suggests one",
+	"ServiceAccount/operator-status-controller-manager": "OLM creates the service accounts of the ClusterServiceVersion",
+	"ValidatingAdmissionPolicy":                         "OLM does not support the kind in a bundle: the release has it in policies.yaml",
+	"ValidatingAdmissionPolicyBinding":                  "OLM does not support the kind in a bundle: the release has it in policies.yaml",
 }
 
-// TestEverything verifies that every object of config/default is in the bundle, in its ClusterServiceVersion, or left out for a reason.
-func TestEverything(t *testing.T) {
+// TestBundleMatchesConfig verifies that every object of config/default is in the bundle, in its ClusterServiceVersion, or
+// left out for a reason.
+func TestBundleMatchesConfig(t *testing.T) {
 	csv, found := &v1alpha1.ClusterServiceVersion{}, map[string]*unstructured.Unstructured{}
-	for _, o := range bundled(t) {
+	for _, o := range bundleObjects(t) {
 		if o.GetKind() == v1alpha1.ClusterServiceVersionKind {
 			convert(t, o, csv)
 			continue
@@ -132,7 +134,7 @@ func TestEverything(t *testing.T) {
 			t.Errorf("OLM does not support %s %s in a bundle", o.GetKind(), o.GetName())
 		}
 		if o.GetNamespace() != "" {
-			t.Errorf("%s %s has a namespace, which OLM determines", o.GetKind(), o.GetName())
+			t.Errorf("%s %s has a namespace, want none: OLM sets it", o.GetKind(), o.GetName())
 		}
 	}
 	strategy := csv.Spec.InstallStrategy.StrategySpec
@@ -143,7 +145,7 @@ func TestEverything(t *testing.T) {
 		}
 	}
 	wanted := map[bool]int{}
-	for _, o := range configured(t) {
+	for _, o := range configObjects(t) {
 		id := o.GetKind() + "/" + o.GetName()
 		if leftOut[o.GetKind()] != "" || leftOut[id] != "" {
 			continue
@@ -160,7 +162,7 @@ func TestEverything(t *testing.T) {
 			d := &appsv1.Deployment{}
 			convert(t, o, d)
 			if len(strategy.DeploymentSpecs) != 1 || strategy.DeploymentSpecs[0].Name != d.Name {
-				t.Errorf("the ClusterServiceVersion has no Deployment %s, or others", d.Name)
+				t.Errorf("the ClusterServiceVersion does not have exactly the Deployment %s", d.Name)
 				continue
 			}
 			want, got := d.Spec, strategy.DeploymentSpecs[0].Spec
@@ -185,7 +187,7 @@ func TestEverything(t *testing.T) {
 	}
 	for all, count := range wanted {
 		if len(granted[all]) != count {
-			t.Errorf("in all namespaces %t: the ClusterServiceVersion has %d rules, and config/default %d", all, len(granted[all]), count)
+			t.Errorf("for all namespaces=%t the ClusterServiceVersion has %d rules, want %d as in config/default", all, len(granted[all]), count)
 		}
 	}
 	for id := range found {
@@ -197,7 +199,7 @@ func TestEverything(t *testing.T) {
 func TestReferences(t *testing.T) {
 	csv := &v1alpha1.ClusterServiceVersion{}
 	kinds := map[string]bool{}
-	for _, o := range bundled(t) {
+	for _, o := range bundleObjects(t) {
 		switch o.GetKind() {
 		case v1alpha1.ClusterServiceVersionKind:
 			convert(t, o, csv)
@@ -221,7 +223,7 @@ func TestReferences(t *testing.T) {
 		delete(kinds, e.GetKind())
 	}
 	for kind := range kinds {
-		t.Errorf("alm-examples has no %s", kind)
+		t.Errorf("alm-examples has no example of %s", kind)
 	}
 	svg, err := os.ReadFile(filepath.Join(root, "config", "manifests", "icon.svg"))
 	if err != nil {
@@ -243,7 +245,7 @@ func TestCatalog(t *testing.T) {
 		t.Fatalf("the catalog is not valid: %v", err)
 	}
 	csv := &v1alpha1.ClusterServiceVersion{}
-	for _, o := range bundled(t) {
+	for _, o := range bundleObjects(t) {
 		if o.GetKind() == v1alpha1.ClusterServiceVersionKind {
 			convert(t, o, csv)
 		}
@@ -261,8 +263,8 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// bundled returns the objects in the bundle.
-func bundled(t *testing.T) (out []*unstructured.Unstructured) {
+// bundleObjects returns the objects in the bundle.
+func bundleObjects(t *testing.T) (out []*unstructured.Unstructured) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "bundle", "manifests", "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -278,8 +280,8 @@ func bundled(t *testing.T) (out []*unstructured.Unstructured) {
 	return out
 }
 
-// configured returns the objects of config/default.
-func configured(t *testing.T) (out []*unstructured.Unstructured) {
+// configObjects returns the objects of config/default.
+func configObjects(t *testing.T) (out []*unstructured.Unstructured) {
 	t.Helper()
 	text, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "kustomize"), "build", filepath.Join(root, "config", "default")).Output()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/bridge"
-	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
+	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/uninstall"
 )
 
@@ -52,7 +52,7 @@ OLM and operator-status both respect it, and it takes precedence over everything
   kubectl operator-status hold foo --message="audit until Friday"`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return o.act(cmd, names, func(ctx context.Context, w writer, op inventory.Operator) error { return hold(ctx, w, op, message) })
+			return o.act(cmd, names, func(ctx context.Context, w writer, op operator.Operator) error { return hold(ctx, w, op, message) })
 		},
 	}
 	cmd.Flags().StringVarP(&message, "message", "m", "Held with kubectl operator-status hold", "Reason for the hold, as why shows it.")
@@ -134,7 +134,7 @@ func (o *options) writer(cmd *cobra.Command) (writer, error) {
 }
 
 // act does something to the operators with the given names.
-func (o *options) act(cmd *cobra.Command, names []string, do func(context.Context, writer, inventory.Operator) error) error {
+func (o *options) act(cmd *cobra.Command, names []string, do func(context.Context, writer, operator.Operator) error) error {
 	w, err := o.writer(cmd)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (w writer) printf(resource, name, format string, args ...any) {
 	fmt.Fprintf(w.Out, "%s/%s %s%s\n", resource, name, fmt.Sprintf(format, args...), w.dryRun)
 }
 
-func approve(ctx context.Context, w writer, op inventory.Operator) error {
+func approve(ctx context.Context, w writer, op operator.Operator) error {
 	if op.Approval == nil {
 		return fmt.Errorf("no InstallPlan of %s/%s is waiting for approval: %s", op.Namespace, op.Name, summary(op))
 	}
@@ -173,7 +173,7 @@ func approve(ctx context.Context, w writer, op inventory.Operator) error {
 	return nil
 }
 
-func hold(ctx context.Context, w writer, op inventory.Operator, message string) error {
+func hold(ctx context.Context, w writer, op operator.Operator, message string) error {
 	override := metav1.Condition{
 		Type: operatorsv2.Upgradeable, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonHeldByAdmin, Message: message,
 		LastTransitionTime: metav1.Now(),
@@ -188,7 +188,7 @@ func hold(ctx context.Context, w writer, op inventory.Operator, message string) 
 	})
 }
 
-func release(ctx context.Context, w writer, op inventory.Operator) error {
+func release(ctx context.Context, w writer, op operator.Operator) error {
 	err := w.override(ctx, op, "released", "not changed: no override holds its updates", func(condition *operatorsv2.OperatorCondition) bool {
 		before := meta.FindStatusCondition(condition.Spec.Overrides, operatorsv2.Upgradeable)
 		if before == nil || before.Status == metav1.ConditionTrue { // Unknown holds, too
@@ -209,12 +209,12 @@ func release(ctx context.Context, w writer, op inventory.Operator) error {
 }
 
 // override changes the overrides in the OperatorCondition of an operator. change reports whether it did.
-func (w writer) override(ctx context.Context, op inventory.Operator, done, unchanged string, change func(*operatorsv2.OperatorCondition) bool) error {
-	if op.CSV == "" {
+func (w writer) override(ctx context.Context, op operator.Operator, done, unchanged string, change func(*operatorsv2.OperatorCondition) bool) error {
+	if op.Installed == "" {
 		return fmt.Errorf("operator %s/%s has no OperatorCondition, since nothing is installed", op.Namespace, op.Name)
 	}
 	condition := &operatorsv2.OperatorCondition{}
-	condition.Namespace, condition.Name = op.Namespace, op.CSV
+	condition.Namespace, condition.Name = op.Namespace, op.Installed
 	changed := false
 	err := apply.Modify(ctx, w.client, condition, fieldOwner, func(condition *operatorsv2.OperatorCondition) bool {
 		condition.Spec.Overrides = slices.Clone(condition.Spec.Overrides)
@@ -223,9 +223,9 @@ func (w writer) override(ctx context.Context, op inventory.Operator, done, uncha
 	})
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("OperatorCondition %s/%s not found: OLM creates it when it installs the operator", op.Namespace, op.CSV)
+		return fmt.Errorf("OperatorCondition %s/%s not found: OLM creates it when it installs the operator", op.Namespace, op.Installed)
 	case err != nil:
-		return fmt.Errorf("changing OperatorCondition %s/%s: %w", op.Namespace, op.CSV, err)
+		return fmt.Errorf("changing OperatorCondition %s/%s: %w", op.Namespace, op.Installed, err)
 	case !changed:
 		done = unchanged
 	}

@@ -21,16 +21,16 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // reasonRemovedVersionInUse is the reason that check reports for versions that an update removes though clients use them.
 const reasonRemovedVersionInUse = "RemovedVersionInUse"
 
 // addBreaks adds blockers to operators whose updates would break custom resources. Archives do not contain those.
-func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operators []inventory.Operator) error {
+func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operators []operator.Operator) error {
 	if o.from != "" {
-		if slices.ContainsFunc(operators, func(op inventory.Operator) bool { _, waits := waiting(plans, &op); return waits }) {
+		if slices.ContainsFunc(operators, func(op operator.Operator) bool { _, waits := waiting(plans, &op); return waits }) {
 			fmt.Fprintln(o.ErrOut, "Warning: cannot check whether updates would break custom resources: archives do not contain them")
 		}
 		return nil
@@ -47,7 +47,7 @@ func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operat
 
 // breaks adds blockers to operators whose incomplete InstallPlan would break custom resources. If it cannot check that, it
 // adds to Unread and returns a note.
-func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, operators []inventory.Operator) (notes []string) {
+func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, operators []operator.Operator) (notes []string) {
 	for i := range operators {
 		op := &operators[i]
 		key, waits := waiting(plans, op)
@@ -77,7 +77,7 @@ func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, opera
 }
 
 // waiting returns the InstallPlan that is to install the update of an operator.
-func waiting(plans []olm.InstallPlan, op *inventory.Operator) (types.NamespacedName, bool) {
+func waiting(plans []olm.InstallPlan, op *operator.Operator) (types.NamespacedName, bool) {
 	for i := range plans {
 		plan := &plans[i]
 		if plan.Namespace == op.Namespace && op.Update != "" && plan.Status.Phase != olm.InstallPlanPhaseComplete &&
@@ -89,14 +89,14 @@ func waiting(plans []olm.InstallPlan, op *inventory.Operator) (types.NamespacedN
 }
 
 // broken returns a blocker if the CustomResourceDefinition of a step would break custom resources or their clients.
-func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *olm.Step) ([]inventory.Blocker, error) {
+func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *olm.Step) ([]operator.Blocker, error) {
 	object, err := manifestOf(ctx, c, step)
 	if err != nil {
 		return nil, err
 	}
-	out := inventory.Blocker{
-		Impact: inventory.Broken, By: "InstallPlan " + plan.Namespace + "/" + plan.Name,
-		Steps: []inventory.Step{{To: "To see the custom resources", Command: "kubectl get " + object.GetName() + " -A"}},
+	out := operator.Blocker{
+		Impact: operator.Broken, By: "InstallPlan " + plan.Namespace + "/" + plan.Name,
+		Steps: []operator.Step{{To: "To see the custom resources", Command: "kubectl get " + object.GetName() + " -A"}},
 	}
 	why, err := apply.CheckCRD(ctx, c, object, func(types.NamespacedName) bool { return true })
 	if err != nil {
@@ -105,7 +105,7 @@ func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *o
 	if why != "" {
 		out.Reason = v1alpha1.PlanReasonCRDUpdateUnsafe
 		out.Cause = fmt.Sprintf("The new CustomResourceDefinition %s would break existing custom resources: %s", object.GetName(), why)
-		return []inventory.Blocker{out}, nil
+		return []operator.Blocker{out}, nil
 	}
 	use, err := removedVersionInUse(ctx, c, object)
 	if use == "" || err != nil {
@@ -113,7 +113,7 @@ func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *o
 	}
 	out.Reason = reasonRemovedVersionInUse
 	out.Cause = fmt.Sprintf("The new CustomResourceDefinition %s no longer serves a version in use: %s", object.GetName(), use)
-	return []inventory.Blocker{out}, nil
+	return []operator.Blocker{out}, nil
 }
 
 // removedVersionInUse describes a custom resource that a field manager writes in a version that a new definition no longer

@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/installer/olmv0"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // definition returns the CustomResourceDefinition of Foos with versions, all of which are stored.
@@ -109,7 +110,7 @@ func TestBreaks(t *testing.T) {
 			note: "breaks custom resources: customresourcedefinitions.apiextensions.k8s.io"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := scheme()
+			s, err := scheme(olmv0.Installer{}.Kinds())
 			if err == nil {
 				err = errors.Join(apiextensionsv1.AddToScheme(s), corev1.AddToScheme(s))
 			}
@@ -137,18 +138,18 @@ func TestBreaks(t *testing.T) {
 					return c.Get(ctx, key, o)
 				},
 			}).Build()
-			operators := []inventory.Operator{{Namespace: "default", Name: "foo", Update: "foo.v2", Blockers: []inventory.Blocker{{Impact: inventory.Held}}}, {Namespace: "other", Name: "bar", Update: "foo.v2"}}
+			operators := []operator.Operator{{Namespace: "default", Name: "foo", Update: "foo.v2", Blockers: []operator.Blocker{{Impact: operator.Held}}}, {Namespace: "other", Name: "bar", Update: "foo.v2"}}
 			notes := breaks(t.Context(), c, []olm.InstallPlan{plan}, operators)
 			if unread := len(operators[0].Unread) > 0; unread != (tc.note != "") {
 				t.Errorf("%s something is unread: %v", tc.reason, operators[0].Unread)
 			}
 			var causes []string
 			for _, b := range operators[0].Blockers {
-				if b.Impact == inventory.Broken {
+				if b.Impact == operator.Broken {
 					causes = append(causes, b.Cause)
 				}
 			}
-			if broken := operators[0].Blocked() == inventory.Broken; broken != (tc.broken != "") {
+			if broken := operators[0].Blocked() == operator.Broken; broken != (tc.broken != "") {
 				t.Errorf("%s the operator, whose update is also held, is broken: %t", tc.reason, broken)
 			}
 			for _, text := range []struct{ got, want string }{{strings.Join(causes, "\n"), tc.broken}, {strings.Join(notes, "\n"), tc.note}} {

@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"time"
 
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/cmd/get"
 
-	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 func checkCommand(o *options) *cobra.Command {
@@ -32,15 +34,11 @@ fails, or you may not read the objects that it needs.`,
   # The same as JSON
   kubectl operator-status check -A -o json`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			var versions inventory.Cluster
-			cluster, operators, err := o.operatorsOf(cmd.Context(), names, func(c inventory.Cluster) []inventory.Operator {
-				c.ClusterVersions = versions.ClusterVersions
-				return inventory.Check(c)
-			}, versionsIn(&versions))
+			cluster, operators, err := o.operatorsOf(cmd.Context(), names, o.installers.Check, o.installers.CheckKinds()...)
 			if err != nil {
 				return err
 			}
-			if err := o.addBreaks(cmd.Context(), cluster.InstallPlans, operators); err != nil {
+			if err := o.addBreaks(cmd.Context(), installer.Values[olm.InstallPlan](cluster), operators); err != nil {
 				return err
 			}
 			if err := o.printCheck(print, operators, o.now()); err != nil {
@@ -55,7 +53,7 @@ fails, or you may not read the objects that it needs.`,
 }
 
 // worst returns the exit code for operators, or nil for 0.
-func worst(operators []inventory.Operator) error {
+func worst(operators []operator.Operator) error {
 	code := exit(exitOK)
 	for _, op := range operators {
 		code = max(code, codeOf(op.Blocked()))
@@ -71,7 +69,7 @@ func worst(operators []inventory.Operator) error {
 
 // printCheck prints the result in the format of the flag -o: by default as a table with a row for each blocker, and the
 // operators without one last.
-func (o *options) printCheck(flags *get.PrintFlags, operators []inventory.Operator, now time.Time) error {
+func (o *options) printCheck(flags *get.PrintFlags, operators []operator.Operator, now time.Time) error {
 	if format := *flags.OutputFormat; format != "" && format != "wide" {
 		return o.printOperators(flags, operators, now)
 	}
@@ -85,7 +83,7 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []inventory.Operat
 		{Name: "Reason", Type: "string"},
 		{Name: "Cause", Type: "string"},
 	}}
-	row := func(op inventory.Operator, cells ...any) {
+	row := func(op operator.Operator, cells ...any) {
 		table.Rows = append(table.Rows, metav1.TableRow{
 			Cells:  append([]any{op.Name, none(op.Version)}, cells...),
 			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: op.Namespace, Name: op.Name}}},
@@ -96,7 +94,7 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []inventory.Operat
 			row(op, string(b.Impact), b.Reason, messages.Line(b.Cause))
 		}
 	}
-	counts, undecided := map[inventory.Impact]int{}, 0
+	counts, undecided := map[operator.Impact]int{}, 0
 	for _, op := range operators {
 		switch impact := op.Blocked(); {
 		case op.Undecided():
@@ -114,7 +112,7 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []inventory.Operat
 	}); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.ErrOut, "%d clear, %d held, %d broken", counts[""], counts[inventory.Held], counts[inventory.Broken])
+	fmt.Fprintf(o.ErrOut, "%d clear, %d held, %d broken", counts[""], counts[operator.Held], counts[operator.Broken])
 	if undecided > 0 {
 		fmt.Fprintf(o.ErrOut, ", %d unknown", undecided)
 	}

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/internal/archive"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/olmv0"
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
@@ -43,9 +45,13 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 	defer stop()
 	width := columns(streams.Out)
 	streams.Out, streams.ErrOut = safe(streams.Out), safe(streams.ErrOut)
-	root := command(streams, width)
+	root := command(installer.Installers{olmv0.Installer{}}, streams, width)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	return exitCode(root.ExecuteContext(ctx), streams.ErrOut)
+}
+
+// exitCode returns the exit code for the result of a command, and prints its error.
+func exitCode(err error, to io.Writer) int {
 	var code exit
 	switch {
 	case err == nil:
@@ -53,7 +59,7 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 	case errors.As(err, &code):
 		return int(code)
 	default:
-		fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
+		fmt.Fprintf(to, "error: %v\n", err)
 		return exitError
 	}
 }
@@ -61,6 +67,8 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 // options is the state that all commands share.
 type options struct {
 	genericiooptions.IOStreams
+
+	installers installer.Installers
 
 	width uint // columns of the terminal that is printed to, or 0
 
@@ -77,8 +85,8 @@ type options struct {
 // fewer rights than their readers. No command prints anything but text.
 func safe(out io.Writer) io.Writer { return transform.NewWriter(out, runes.Map(messages.Safe)) }
 
-func command(streams genericiooptions.IOStreams, width uint) *cobra.Command {
-	o := &options{IOStreams: streams, width: width, flags: genericclioptions.NewConfigFlags(true)}
+func command(installers installer.Installers, streams genericiooptions.IOStreams, width uint) *cobra.Command {
+	o := &options{IOStreams: streams, installers: installers, width: width, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
 		Use:   "kubectl-operator_status", // which completion is for
 		Short: "Show whether operators run and are up to date, and what blocks them",

@@ -13,67 +13,68 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/get"
 
-	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/installer/olmv0"
+	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
 var now = time.Unix(100000, 0)
 
 // operators are one of each: healthy, held, broken, without a Subscription, and not all of which may be read.
-func operators() []inventory.Operator {
-	return []inventory.Operator{
+func operators() []operator.Operator {
+	return []operator.Operator{
 		{
-			Namespace: "apps", Name: "bar", Package: "bar", Channel: "stable", Catalog: "olm/catalog",
-			State: inventory.Running, CSV: "bar.v2.0.0", Version: "2.0.0", UpToDate: metav1.ConditionTrue,
+			Installer: "OLM", Namespace: "apps", Name: "bar", Package: "bar", Channel: "stable", Catalog: "olm/catalog",
+			State: operator.Running, Installed: "bar.v2.0.0", Version: "2.0.0", UpToDate: metav1.ConditionTrue,
 			Upgradeable: metav1.ConditionTrue,
 		},
 		{
-			Namespace: "default", Name: "foo", Package: "foo", Channel: "stable", Catalog: "olm/catalog", PlatformOperator: "foos",
-			State: inventory.Running, CSV: "foo.v1.0.0", Version: "1.0.0", UpToDate: metav1.ConditionFalse, Update: "foo.v1.1.0",
+			Installer: "OLM", Namespace: "default", Name: "foo", Package: "foo", Channel: "stable", Catalog: "olm/catalog", PlatformOperator: "foos",
+			State: operator.Running, Installed: "foo.v1.0.0", Version: "1.0.0", UpToDate: metav1.ConditionFalse, Update: "foo.v1.1.0",
 			Upgradeable: metav1.ConditionFalse,
-			Blockers: []inventory.Blocker{{
-				Impact: inventory.Held, By: "Probe default/foo.v1.0.0", Reason: "ProbeNotUpgradeable", Since: metav1.NewTime(now.Add(-90 * time.Minute)),
+			Blockers: []operator.Blocker{{
+				Impact: operator.Held, By: "Probe default/foo.v1.0.0", Reason: "ProbeNotUpgradeable", Since: metav1.NewTime(now.Add(-90 * time.Minute)),
 				Cause: "The update to foo.v1.1.0 is held: Probe default/foo.v1.0.0 reports Upgradeable=False: Waiting for Foo apps/example: Migrating is True",
-				Steps: []inventory.Step{
+				Steps: []operator.Step{
 					{To: "To see the blocking resource", Command: "kubectl get foos.example.com -n apps example -o yaml"},
 					{To: "To update anyway", Command: "kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v1.1.0"},
 				},
 			}},
 		},
 		{
-			Namespace: "default", Name: "lost", Package: "lost", Channel: "stable", Catalog: "olm/gone",
-			State: inventory.NotInstalled, UpToDate: metav1.ConditionFalse, Upgradeable: metav1.ConditionUnknown,
-			Approval: &inventory.Approval{Plan: "install-1", Installs: []string{"lost.v1.0.0"}},
-			Blockers: []inventory.Blocker{
+			Installer: "OLM", Namespace: "default", Name: "lost", Package: "lost", Channel: "stable", Catalog: "olm/gone",
+			State: operator.NotInstalled, UpToDate: metav1.ConditionFalse, Upgradeable: metav1.ConditionUnknown,
+			Approval: &operator.Approval{Plan: "install-1", Installs: []string{"lost.v1.0.0"}},
+			Blockers: []operator.Blocker{
 				{
-					Impact: inventory.Broken, By: "CatalogSource olm/gone", Reason: "CatalogSourceNotFound", Cause: "CatalogSource olm/gone not found.",
-					Steps: []inventory.Step{{To: "To see why", Command: "kubectl describe catalogsource -n olm gone"}},
+					Impact: operator.Broken, By: "CatalogSource olm/gone", Reason: "CatalogSourceNotFound", Cause: "CatalogSource olm/gone not found.",
+					Steps: []operator.Step{{To: "To see why", Command: "kubectl describe catalogsource -n olm gone"}},
 				},
-				{Impact: inventory.Held, By: "InstallPlan default/install-1", Reason: "RequiresApproval", Cause: "It waits"},
+				{Impact: operator.Held, By: "InstallPlan default/install-1", Reason: "RequiresApproval", Cause: "It waits"},
 			},
 		},
-		{Namespace: "default", Name: "manual.v1", State: inventory.Failed, CSV: "manual.v1", Version: "0.1.0", UpToDate: metav1.ConditionUnknown,
+		{Installer: "OLM", Namespace: "default", Name: "manual.v1", State: operator.Failed, Installed: "manual.v1", Version: "0.1.0", UpToDate: metav1.ConditionUnknown,
 			Upgradeable: metav1.ConditionTrue},
-		{Namespace: "default", Name: "partly", State: inventory.Running, CSV: "partly.v1", Version: "1.0.0", UpToDate: metav1.ConditionUnknown,
-			Upgradeable: metav1.ConditionUnknown, Unread: []string{inventory.InstallPlans, inventory.CatalogSources}},
+		{Installer: "OLM", Namespace: "default", Name: "partly", State: operator.Running, Installed: "partly.v1", Version: "1.0.0", UpToDate: metav1.ConditionUnknown,
+			Upgradeable: metav1.ConditionUnknown, Unread: []string{olmv0.InstallPlans, olmv0.CatalogSources}},
 	}
 }
 
 // tree is the tree of an operator whose update is held.
-func tree() inventory.Node {
-	foo := inventory.Node{Name: "Foo apps/example", State: "Blocking", Message: "Migrating=True"}
-	others := inventory.Node{Name: "11 custom resources", State: "Not blocking"}
-	probe := inventory.Node{
+func tree() operator.Node {
+	foo := operator.Node{Name: "Foo apps/example", State: "Blocking", Message: "Migrating=True"}
+	others := operator.Node{Name: "11 custom resources", State: "Not blocking"}
+	probe := operator.Node{
 		Name: "Probe default/foo.v1.0.0", State: "Upgradeable=False", Message: "Waiting for Foo apps/example:\nMigrating is True",
-		Children: []inventory.Node{foo, others},
+		Children: []operator.Node{foo, others},
 	}
-	csv := inventory.Node{
+	csv := operator.Node{
 		Name: "ClusterServiceVersion default/foo.v1.0.0", State: "Succeeded",
-		Children: []inventory.Node{{Name: "1 Deployment", State: "Available"}, probe},
+		Children: []operator.Node{{Name: "1 Deployment", State: "Available"}, probe},
 	}
-	return inventory.Node{
+	return operator.Node{
 		Name: "Subscription default/foo", State: "Held",
-		Children: []inventory.Node{csv, {Name: "ClusterServiceVersion default/foo.v1.1.0", State: "Pending"}},
+		Children: []operator.Node{csv, {Name: "ClusterServiceVersion default/foo.v1.1.0", State: "Pending"}},
 	}
 }
 
@@ -152,13 +153,13 @@ func TestOutput(t *testing.T) {
 			texts.Check(t, t.Name(), out.String())
 		})
 		t.Run("wait "+op.Name, func(t *testing.T) {
-			texts.Check(t, t.Name(), progress([]inventory.Operator{op}, op.Name, op.Namespace)+"\n")
+			texts.Check(t, t.Name(), progress([]operator.Operator{op}, op.Name, op.Namespace)+"\n")
 		})
 	}
 }
 
 func TestExitCodes(t *testing.T) {
-	want := map[inventory.Impact]exit{"": 0, inventory.Held: 2, inventory.Broken: 3}
+	want := map[operator.Impact]exit{"": 0, operator.Held: 2, operator.Broken: 3}
 	for impact, code := range want {
 		if got := codeOf(impact); got != code {
 			t.Errorf("%q has exit code %d, want %d", impact, got, code)

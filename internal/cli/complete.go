@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
 )
 
 // completionTimeout is how long a shell waits for names.
@@ -31,7 +30,7 @@ func (o *options) completed(cmd *cobra.Command, several bool) *cobra.Command {
 	return cmd
 }
 
-// names returns the names of Subscriptions, sorted. To find operators without one would take too long.
+// names returns the names of the objects that ask for operators, sorted. To find operators without one would take too long.
 func (o *options) names(ctx context.Context) ([]string, error) {
 	o.allOfArchive() // PersistentPreRun does not run
 	namespace, err := o.namespace()
@@ -44,14 +43,14 @@ func (o *options) names(ctx context.Context) ([]string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	var out []string
-	subscriptions := kind{list: func() client.ObjectList { return &v1alpha1.SubscriptionList{} }, keep: func(l client.ObjectList) {
-		for _, sub := range l.(*v1alpha1.SubscriptionList).Items {
-			out = append(out, sub.Name)
-		}
-	}}
-	if err := subscriptions.read(ctx, c, namespace); err != nil {
+	named := slices.DeleteFunc(o.installers.Kinds(), func(k installer.Kind) bool { return !k.Named })
+	objects, err := readAll(ctx, c, named, namespace)
+	if err != nil {
 		return nil, err
+	}
+	var out []string
+	for _, object := range objects.Objects {
+		out = append(out, object.GetName())
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/installer"
 )
 
 // resync is how often an operator is read without an event: not all that it depends on may be watched by the user.
@@ -18,12 +18,12 @@ const settle = 100 * time.Millisecond
 
 // follow calls visit with the objects that describe the operators of a namespace, or of all if that is empty, and again
 // whenever they change, until visit returns true or the context ends.
-func (o *options) follow(ctx context.Context, namespace string, visit func(inventory.Cluster) (bool, error)) error {
+func (o *options) follow(ctx context.Context, namespace string, visit func(installer.Cluster) (bool, error)) error {
 	c, err := o.client()
 	if err != nil {
 		return err
 	}
-	changes := changesIn(ctx, c, namespace)
+	changes := changesIn(ctx, c, o.installers.Kinds(), namespace)
 	for {
 		cluster, err := o.read(ctx, namespace)
 		if err == nil {
@@ -52,14 +52,14 @@ func (o *options) follow(ctx context.Context, namespace string, visit func(inven
 }
 
 // changesIn sends when something in a namespace changes that an operator consists of, as far as the user may watch it.
-func changesIn(ctx context.Context, c client.WithWatch, namespace string) <-chan struct{} {
+func changesIn(ctx context.Context, c client.WithWatch, kinds []installer.Kind, namespace string) <-chan struct{} {
 	out := make(chan struct{}, 1)
-	for _, k := range kindsIn(&inventory.Cluster{}) {
-		if k.cluster {
+	for _, k := range kinds {
+		if k.ClusterScoped || k.AllNamespaces {
 			continue
 		}
 		go func() {
-			events, err := c.Watch(ctx, k.list(), client.InNamespace(namespace))
+			events, err := c.Watch(ctx, k.List(), client.InNamespace(namespace))
 			if err != nil {
 				return // the user may not watch it, or it is not installed
 			}

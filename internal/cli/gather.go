@@ -59,6 +59,9 @@ Objects that you may not read are left out, with a warning.`,
 	return cmd
 }
 
+// notCopied excludes the copies that OLM makes of a ClusterServiceVersion in every namespace.
+const notCopied = "!olm.copiedFrom"
+
 // gathered are the kinds that gather reads, with the label selector of each.
 var gathered = []struct {
 	schema.GroupVersionResource

@@ -17,8 +17,10 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/inventory"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // kindOperator is the kind of the objects that get prints as JSON or YAML. The cluster has no such kind.
@@ -61,12 +63,12 @@ func (o *options) watch(ctx context.Context, flags *get.PrintFlags, names []stri
 		return err
 	}
 	last := map[string]any{}
-	err = o.follow(ctx, namespace, func(cluster inventory.Cluster) (bool, error) {
-		operators, err := chosen(inventory.Operators(cluster), names, namespace)
+	err = o.follow(ctx, namespace, func(cluster installer.Cluster) (bool, error) {
+		operators, err := chosen(o.installers.Operators(cluster), names, namespace)
 		if err != nil {
 			return true, err
 		}
-		changed := slices.DeleteFunc(operators, func(op inventory.Operator) bool {
+		changed := slices.DeleteFunc(operators, func(op operator.Operator) bool {
 			key, now := op.Namespace+"/"+op.Name, asObject(op).Object
 			same := equality.Semantic.DeepEqual(last[key], now)
 			last[key] = now
@@ -87,17 +89,17 @@ func (o *options) watch(ctx context.Context, flags *get.PrintFlags, names []stri
 
 // operators reads the operators of the chosen namespace, or those with the given names. It prints a warning for
 // each kind that could not be read.
-func (o *options) operators(cmd *cobra.Command, names []string) ([]inventory.Operator, error) {
-	_, out, err := o.operatorsOf(cmd.Context(), names, inventory.Operators)
+func (o *options) operators(cmd *cobra.Command, names []string) ([]operator.Operator, error) {
+	_, out, err := o.operatorsOf(cmd.Context(), names, o.installers.Operators)
 	return out, err
 }
 
 // operatorsOf is like operators, but finds them with describe, and may read more kinds. It also returns the objects.
-func (o *options) operatorsOf(ctx context.Context, names []string, describe func(inventory.Cluster) []inventory.Operator, more ...kind,
-) (inventory.Cluster, []inventory.Operator, error) {
+func (o *options) operatorsOf(ctx context.Context, names []string, describe func(installer.Cluster) []operator.Operator, more ...installer.Kind,
+) (installer.Cluster, []operator.Operator, error) {
 	namespace, err := o.namespace()
 	if err != nil {
-		return inventory.Cluster{}, nil, err
+		return installer.Cluster{}, nil, err
 	}
 	c, err := o.read(ctx, namespace, more...)
 	if err != nil {
@@ -114,9 +116,9 @@ func (o *options) operatorsOf(ctx context.Context, names []string, describe func
 
 // composedIn returns the namespace of the Subscription of the named PlatformOperator, or empty. PlatformOperators are
 // cluster-scoped.
-func composedIn(c inventory.Cluster, names []string) string {
-	for i := range c.PlatformOperators {
-		if p := &c.PlatformOperators[i]; len(names) == 1 && p.Name == names[0] {
+func composedIn(c installer.Cluster, names []string) string {
+	for _, p := range installer.Values[platformv1alpha1.PlatformOperator](c) {
+		if len(names) == 1 && p.Name == names[0] {
 			for _, r := range p.Status.Resources {
 				if r.Reference.Kind == v1alpha1.SubscriptionKind {
 					return r.Reference.Namespace
@@ -128,11 +130,11 @@ func composedIn(c inventory.Cluster, names []string) string {
 }
 
 // chosen returns the operators with the given names, or all if names is empty.
-func chosen(operators []inventory.Operator, names []string, namespace string) ([]inventory.Operator, error) {
+func chosen(operators []operator.Operator, names []string, namespace string) ([]operator.Operator, error) {
 	if len(names) == 0 {
 		return operators, nil
 	}
-	var out []inventory.Operator
+	var out []operator.Operator
 	for _, name := range names {
 		found := named(operators, name)
 		if len(found) == 0 {
@@ -153,8 +155,8 @@ func (o *options) warn(note string) {
 }
 
 // named returns the operators that a user may call by a name.
-func named(operators []inventory.Operator, name string) []inventory.Operator {
-	return slices.DeleteFunc(slices.Clone(operators), func(op inventory.Operator) bool { return !op.Is(name) })
+func named(operators []operator.Operator, name string) []operator.Operator {
+	return slices.DeleteFunc(slices.Clone(operators), func(op operator.Operator) bool { return !op.Is(name) })
 }
 
 func notFound(name, namespace string) error {
@@ -166,7 +168,7 @@ func notFound(name, namespace string) error {
 }
 
 // printOperators prints operators in the format of the flag -o: by default as a table.
-func (o *options) printOperators(flags *get.PrintFlags, operators []inventory.Operator, now time.Time) error {
+func (o *options) printOperators(flags *get.PrintFlags, operators []operator.Operator, now time.Time) error {
 	format := *flags.OutputFormat
 	if format != "" && format != "wide" {
 		printer, err := flags.ToPrinter()
@@ -185,7 +187,7 @@ func (o *options) printOperators(flags *get.PrintFlags, operators []inventory.Op
 }
 
 // asTable returns the table of operators. Columns with a priority are those of -o wide.
-func asTable(operators []inventory.Operator, now time.Time) *metav1.Table {
+func asTable(operators []operator.Operator, now time.Time) *metav1.Table {
 	out := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name"},
 		{Name: "Version", Type: "string"},
@@ -200,6 +202,7 @@ func asTable(operators []inventory.Operator, now time.Time) *metav1.Table {
 		{Name: "Channel", Type: "string", Priority: 1},
 		{Name: "Catalog", Type: "string", Priority: 1},
 		{Name: "Platform-Operator", Type: "string", Priority: 1},
+		{Name: "Installer", Type: "string", Priority: 1},
 	}}
 	for _, op := range operators {
 		blocked, since, by := string(op.Blocked()), "", ""
@@ -217,6 +220,7 @@ func asTable(operators []inventory.Operator, now time.Time) *metav1.Table {
 			Cells: []any{
 				op.Name, none(op.Version), string(op.State), string(op.UpToDate), none(blocked), none(since), none(by),
 				none(string(op.Upgradeable)), none(op.Update), none(op.Package), none(op.Channel), none(op.Catalog), none(op.PlatformOperator),
+				none(op.Installer),
 			},
 			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: op.Namespace, Name: op.Name}}},
 		})
@@ -239,7 +243,7 @@ func age(since metav1.Time, now time.Time) string {
 }
 
 // asList returns operators for the formats of -o that print fields.
-func asList(operators []inventory.Operator) *unstructured.UnstructuredList {
+func asList(operators []operator.Operator) *unstructured.UnstructuredList {
 	out := &unstructured.UnstructuredList{}
 	out.SetAPIVersion(apiVersion)
 	out.SetKind(kindOperator + "List")
@@ -249,7 +253,7 @@ func asList(operators []inventory.Operator) *unstructured.UnstructuredList {
 	return out
 }
 
-func asObject(op inventory.Operator) unstructured.Unstructured {
+func asObject(op operator.Operator) unstructured.Unstructured {
 	object := map[string]any{
 		"apiVersion": apiVersion, "kind": kindOperator,
 		"metadata": map[string]any{"namespace": op.Namespace, "name": op.Name},
@@ -265,7 +269,7 @@ func asObject(op inventory.Operator) unstructured.Unstructured {
 	}
 	for field, value := range map[string]string{
 		"package": op.Package, "channel": op.Channel, "catalog": op.Catalog, "platformOperator": op.PlatformOperator,
-		"clusterServiceVersion": op.CSV, "version": op.Version, "update": op.Update, "blocked": string(op.Blocked()),
+		"clusterServiceVersion": op.Installed, "installer": op.Installer, "version": op.Version, "update": op.Update, "blocked": string(op.Blocked()),
 	} {
 		if value != "" {
 			object[field] = value
@@ -306,7 +310,7 @@ func sanitize(value any) any {
 	return value
 }
 
-func blockerObject(b inventory.Blocker) map[string]any {
+func blockerObject(b operator.Blocker) map[string]any {
 	out := map[string]any{"impact": string(b.Impact), "by": b.By, "reason": b.Reason, "cause": b.Cause}
 	if !b.Since.IsZero() {
 		out["since"] = b.Since.UTC().Format(time.RFC3339)

@@ -5,71 +5,53 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/archive"
-	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/installer"
 )
 
 // page is the maximum number of objects in a response. Fields that are not printed are dropped after each page, so the memory
 // is that of one page and of the printed fields.
 const page = 250
 
-// notCopied excludes the copies that OLM makes of a ClusterServiceVersion in every namespace.
-const notCopied = "!olm.copiedFrom"
-
-func scheme() (*runtime.Scheme, error) {
+// scheme returns the scheme of kinds.
+func scheme(kinds []installer.Kind) (*runtime.Scheme, error) {
 	out := runtime.NewScheme()
-	out.AddKnownTypes(olm.SchemeGroupVersion, &olm.CatalogSource{}, &olm.CatalogSourceList{}, &olm.InstallPlan{}, &olm.InstallPlanList{})
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, configv1.Install, v1alpha1.AddToScheme, operatorsv2.AddToScheme,
-		platformv1alpha1.AddToScheme} {
-		if err := add(out); err != nil {
-			return nil, err
+	for _, k := range kinds {
+		if err := k.AddToScheme(out); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
 	}
 	return out, nil
 }
 
-// kind is a kind to read, and the function that keeps each page.
-type kind struct {
-	name     string // as messages and inventory.Cluster name it
-	list     func() client.ObjectList
-	selector string
-	cluster  bool // whether it is cluster-scoped
-	keep     func(client.ObjectList)
+// kinds returns all kinds that a command may read.
+func (o *options) kinds() []installer.Kind {
+	return slices.Concat(o.installers.Kinds(), o.installers.CheckKinds(), o.installers.TreeKinds())
 }
 
 // read reads everything that describes the operators of a namespace, or of all if that is empty, and more kinds. It prints
 // a warning for each kind that the user may not read.
-func (o *options) read(ctx context.Context, namespace string, more ...kind) (inventory.Cluster, error) {
-	var out inventory.Cluster
+func (o *options) read(ctx context.Context, namespace string, more ...installer.Kind) (installer.Cluster, error) {
 	c, err := o.reader()
 	if err != nil {
-		return out, err
+		return installer.Cluster{}, err
 	}
-	unread, err := readAll(ctx, c, append(kindsIn(&out), more...), namespace)
-	for _, kind := range unread {
+	out, err := readAll(ctx, c, append(o.installers.Kinds(), more...), namespace)
+	for _, kind := range out.Unread {
 		o.warnUnread(kind)
 	}
-	out.Unread = unread
 	return out, err
 }
 
@@ -87,108 +69,54 @@ func (o *options) warnUnread(kind string) {
 	}
 }
 
-// kindsIn returns the kinds that describe operators. Their objects are added to out.
-func kindsIn(out *inventory.Cluster) []kind {
-	return []kind{
-		{"Subscriptions", func() client.ObjectList { return &v1alpha1.SubscriptionList{} }, "", false, func(l client.ObjectList) {
-			for _, sub := range l.(*v1alpha1.SubscriptionList).Items {
-				sub.ManagedFields, sub.Status.CatalogHealth = nil, ownCatalog(&sub)
-				out.Subscriptions = append(out.Subscriptions, sub)
-			}
-		}},
-		{"ClusterServiceVersions", func() client.ObjectList { return &v1alpha1.ClusterServiceVersionList{} }, notCopied, false, func(l client.ObjectList) {
-			for i := range l.(*v1alpha1.ClusterServiceVersionList).Items {
-				out.ClusterServiceVersions = append(out.ClusterServiceVersions, trimmed(&l.(*v1alpha1.ClusterServiceVersionList).Items[i]))
-			}
-		}},
-		{"InstallPlans", func() client.ObjectList { return &olm.InstallPlanList{} }, "", false, func(l client.ObjectList) {
-			for _, plan := range l.(*olm.InstallPlanList).Items {
-				plan.ManagedFields, plan.Status.Plan, plan.Status.BundleLookups = nil, nil, nil
-				out.InstallPlans = append(out.InstallPlans, plan)
-			}
-		}},
-		{"Probes", func() client.ObjectList { return &v1alpha1.ProbeList{} }, "", false, func(l client.ObjectList) {
-			for _, probe := range l.(*v1alpha1.ProbeList).Items {
-				probe.ManagedFields = nil
-				out.Probes = append(out.Probes, probe)
-			}
-		}},
-		{"OperatorConditions", func() client.ObjectList { return &operatorsv2.OperatorConditionList{} }, notCopied, false, func(l client.ObjectList) {
-			for _, condition := range l.(*operatorsv2.OperatorConditionList).Items {
-				condition.ManagedFields = nil
-				out.OperatorConditions = append(out.OperatorConditions, condition)
-			}
-		}},
-		{"CatalogSources", func() client.ObjectList { return &olm.CatalogSourceList{} }, "", true, func(l client.ObjectList) {
-			out.CatalogSources = append(out.CatalogSources, l.(*olm.CatalogSourceList).Items...)
-		}},
-		{"PlatformOperators", func() client.ObjectList { return &platformv1alpha1.PlatformOperatorList{} }, "", true, func(l client.ObjectList) {
-			out.PlatformOperators = append(out.PlatformOperators, l.(*platformv1alpha1.PlatformOperatorList).Items...)
-		}},
-	}
-}
-
-// versionsIn is the kind of the version of an OpenShift cluster.
-func versionsIn(out *inventory.Cluster) kind {
-	return kind{"ClusterVersions", func() client.ObjectList { return &configv1.ClusterVersionList{} }, "", true, func(l client.ObjectList) {
-		out.ClusterVersions = l.(*configv1.ClusterVersionList).Items // a cluster has one
-	}}
-}
-
-// ownCatalog returns the health of the CatalogSource that a Subscription names, as OLM reports it there.
-func ownCatalog(sub *v1alpha1.Subscription) []olm.SubscriptionCatalogHealth {
-	return slices.DeleteFunc(sub.Status.CatalogHealth, func(h olm.SubscriptionCatalogHealth) bool {
-		return sub.Spec == nil || h.CatalogSourceRef == nil || h.CatalogSourceRef.Name != sub.Spec.CatalogSource ||
-			h.CatalogSourceRef.Namespace != sub.Spec.CatalogSourceNamespace
-	})
-}
-
-// readAll reads the kinds concurrently, and returns those that the user may not read. A kind that is not installed is
-// left out, unless that is Subscriptions.
-func readAll(ctx context.Context, c lister, kinds []kind, namespace string) (unread []string, err error) {
-	errs := make([]error, len(kinds))
+// readAll reads the kinds concurrently. A kind that the user may not read is left out and noted, and one that is not installed is
+// left out, unless nothing can be shown without it.
+func readAll(ctx context.Context, c lister, kinds []installer.Kind, namespace string) (installer.Cluster, error) {
+	parts, errs := make([]installer.Cluster, len(kinds)), make([]error, len(kinds))
 	var group sync.WaitGroup
 	for i, k := range kinds {
-		group.Go(func() { errs[i] = k.read(ctx, c, namespace) })
+		group.Go(func() { parts[i], errs[i] = readKind(ctx, c, k, namespace) })
 	}
 	group.Wait()
+	var out installer.Cluster
 	for i, err := range errs {
+		k := kinds[i]
 		switch {
-		case err == nil, i > 0 && apierrors.IsNotFound(err):
-		case apierrors.IsNotFound(err):
-			return nil, errors.New("the cluster has no Subscriptions: neither OLM nor operator-status with its built-in loops is installed there")
-		case i == 0 && apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("listing Subscriptions: %w", err) // nothing can be shown without them
-		case isUnread(err):
-			unread = append(unread, kinds[i].name)
+		case err == nil:
+			out.Objects = append(out.Objects, parts[i].Objects...)
+		case apierrors.IsNotFound(err) && k.Required != "":
+			return installer.Cluster{}, errors.New(k.Required)
+		case apierrors.IsNotFound(err): // it is not installed
+		case isUnread(err) && (k.Required == "" || !apierrors.IsForbidden(err)):
+			out.Unread = append(out.Unread, k.Plural)
 		default:
-			return nil, fmt.Errorf("listing %s: %w", kinds[i].name, err)
+			return installer.Cluster{}, fmt.Errorf("listing %s: %w", k.Plural, err)
 		}
 	}
-	slices.Sort(unread)
-	return unread, nil
+	slices.Sort(out.Unread)
+	return out, nil
 }
 
-// read reads one kind page by page.
-func (k kind) read(ctx context.Context, c lister, namespace string) error {
-	next := ""
-	for {
-		list := k.list()
+// readKind reads the objects of one kind page by page.
+func readKind(ctx context.Context, c lister, k installer.Kind, namespace string) (out installer.Cluster, err error) {
+	for next, more := "", true; more; more = next != "" {
+		list := k.List()
 		opts := []client.ListOption{client.Limit(page), client.Continue(next)}
-		if !k.cluster {
+		if !k.ClusterScoped && !k.AllNamespaces {
 			opts = append(opts, client.InNamespace(namespace))
 		}
-		if k.selector != "" {
-			opts = append(opts, selecting(k.selector))
+		if k.Selector != "" {
+			opts = append(opts, selecting(k.Selector))
 		}
 		if err := c.List(ctx, list, opts...); err != nil {
-			return err
+			return out, err
 		}
-		k.keep(list)
-		if next = list.GetContinue(); next == "" {
-			return nil
+		if err := out.Add(list, k.Trim); err != nil {
+			return out, err
 		}
+		next = list.GetContinue()
 	}
+	return out, nil
 }
 
 // selecting returns the option for a label selector, which is a constant.
@@ -198,20 +126,6 @@ func selecting(text string) client.ListOption {
 		panic(err)
 	}
 	return client.MatchingLabelsSelector{Selector: selector}
-}
-
-// trimmed returns the parts of a ClusterServiceVersion that are printed.
-func trimmed(csv *v1alpha1.ClusterServiceVersion) v1alpha1.ClusterServiceVersion {
-	out := v1alpha1.ClusterServiceVersion{ObjectMeta: csv.ObjectMeta, Status: csv.Status}
-	out.ManagedFields, out.Status.RequirementStatus = nil, nil
-	out.Annotations = map[string]string{}
-	for key, value := range csv.Annotations {
-		if strings.HasPrefix(key, "operatorstatus.io/") || strings.HasPrefix(key, "operatorframework.io/") || strings.HasPrefix(key, "olm.") {
-			out.Annotations[key] = value
-		}
-	}
-	out.Spec.DisplayName, out.Spec.Version, out.Spec.Replaces = csv.Spec.DisplayName, csv.Spec.Version, csv.Spec.Replaces
-	return out
 }
 
 // lister lists objects of a cluster, or of an archive.
@@ -227,9 +141,9 @@ func (o *options) reader() (lister, error) {
 	if o.opened != nil {
 		return o.opened, nil
 	}
-	s, err := scheme()
+	s, err := scheme(o.kinds())
 	if err != nil {
-		return nil, fmt.Errorf("building the scheme: %w", err)
+		return nil, err
 	}
 	if o.opened, err = archive.Open(o.from, s); err != nil {
 		return nil, err
@@ -263,11 +177,11 @@ func (o *options) client() (client.WithWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := scheme()
+	s, err := scheme(o.kinds())
 	if err != nil {
-		return nil, fmt.Errorf("building the scheme: %w", err)
+		return nil, err
 	}
-	o.connected, err = client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper()})
+	o.connected, err = client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper(o.kinds())})
 	return o.connected, err
 }
 
@@ -287,7 +201,7 @@ func (o *options) clientOfAnyKind() (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := scheme()
+	s, err := scheme(o.kinds())
 	if err == nil {
 		err = errors.Join(apiextensionsv1.AddToScheme(s), corev1.AddToScheme(s))
 	}
@@ -299,17 +213,14 @@ func (o *options) clientOfAnyKind() (client.Client, error) {
 
 // mapper returns the kinds that are read, whether installed or not: to ask the API server for them first would take
 // longer than to read them.
-func mapper() meta.RESTMapper {
+func mapper(kinds []installer.Kind) meta.RESTMapper {
 	out := meta.NewDefaultRESTMapper(nil)
-	for _, gvk := range []schema.GroupVersionKind{
-		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind),
-		v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind), olm.SchemeGroupVersion.WithKind(olm.InstallPlanKind),
-		olm.SchemeGroupVersion.WithKind(olm.CatalogSourceKind), operatorsv2.GroupVersion.WithKind("OperatorCondition"),
-		appsv1.SchemeGroupVersion.WithKind("Deployment"),
-	} {
-		out.Add(gvk, meta.RESTScopeNamespace)
+	for _, k := range kinds {
+		if k.ClusterScoped {
+			out.Add(k.GroupVersionKind, meta.RESTScopeRoot)
+		} else {
+			out.Add(k.GroupVersionKind, meta.RESTScopeNamespace)
+		}
 	}
-	out.Add(platformv1alpha1.GroupVersion.WithKind("PlatformOperator"), meta.RESTScopeRoot)
-	out.Add(configv1.GroupVersion.WithKind("ClusterVersion"), meta.RESTScopeRoot)
 	return out
 }

@@ -12,14 +12,15 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // goals are the values of the flag --for, with their conditions.
-var goals = map[string]func(inventory.Operator) bool{
-	"up-to-date":  func(op inventory.Operator) bool { return op.UpToDate == metav1.ConditionTrue },
-	"ready":       func(op inventory.Operator) bool { return op.State == inventory.Running },
-	"upgradeable": func(op inventory.Operator) bool { return op.Upgradeable == metav1.ConditionTrue },
+var goals = map[string]func(operator.Operator) bool{
+	"up-to-date":  func(op operator.Operator) bool { return op.UpToDate == metav1.ConditionTrue },
+	"ready":       func(op operator.Operator) bool { return op.State == operator.Running },
+	"upgradeable": func(op operator.Operator) bool { return op.Upgradeable == metav1.ConditionTrue },
 }
 
 func waitCommand(o *options) *cobra.Command {
@@ -52,18 +53,18 @@ The exit code is 0 if the goal is reached, and 1 after the timeout.`,
 }
 
 // wait reads an operator whenever something in its namespace changes, until it reaches a goal.
-func (o *options) wait(ctx context.Context, name, goal string, reached func(inventory.Operator) bool) error {
+func (o *options) wait(ctx context.Context, name, goal string, reached func(operator.Operator) bool) error {
 	namespace, err := o.namespace()
 	if err != nil {
 		return err
 	}
-	if _, found, err := o.operatorsOf(ctx, []string{name}, inventory.Operators); err == nil && namespace != "" {
+	if _, found, err := o.operatorsOf(ctx, []string{name}, o.installers.Operators); err == nil && namespace != "" {
 		namespace = found[0].Namespace // not that of the kubeconfig, if it is composed by a PlatformOperator
 	}
 	last := ""
-	err = o.follow(ctx, namespace, func(cluster inventory.Cluster) (bool, error) {
-		operators := named(inventory.Operators(cluster), name)
-		if len(operators) > 0 && !slices.ContainsFunc(operators, func(op inventory.Operator) bool { return !reached(op) }) {
+	err = o.follow(ctx, namespace, func(cluster installer.Cluster) (bool, error) {
+		operators := named(o.installers.Operators(cluster), name)
+		if len(operators) > 0 && !slices.ContainsFunc(operators, func(op operator.Operator) bool { return !reached(op) }) {
 			for _, op := range operators {
 				fmt.Fprintf(o.Out, "operator/%s is %s\n", op.Name, goal)
 			}
@@ -89,7 +90,7 @@ func timedOut(ctx context.Context, name, goal, last string) error {
 }
 
 // progress returns a line for each operator, with its state and blockers.
-func progress(operators []inventory.Operator, name, namespace string) string {
+func progress(operators []operator.Operator, name, namespace string) string {
 	if len(operators) == 0 {
 		return notFound(name, namespace).Error()
 	}

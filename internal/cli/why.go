@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 func whyCommand(o *options) *cobra.Command {
@@ -28,8 +29,8 @@ you may not read the objects that it needs.`,
   kubectl operator-status why foo -n operators`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			_, operators, err := o.operatorsOf(cmd.Context(), names, func(c inventory.Cluster) []inventory.Operator {
-				return append(inventory.Operators(c), inventory.Orphans(c)...)
+			_, operators, err := o.operatorsOf(cmd.Context(), names, func(c installer.Cluster) []operator.Operator {
+				return append(o.installers.Operators(c), o.installers.Orphans(c)...)
 			})
 			if err != nil {
 				return err
@@ -47,11 +48,11 @@ you may not read the objects that it needs.`,
 	return cmd
 }
 
-func codeOf(i inventory.Impact) exit {
+func codeOf(i operator.Impact) exit {
 	switch i {
-	case inventory.Broken:
+	case operator.Broken:
 		return exitBroken
-	case inventory.Held:
+	case operator.Held:
 		return exitHeld
 	default:
 		return exitOK
@@ -59,7 +60,7 @@ func codeOf(i inventory.Impact) exit {
 }
 
 // explain prints the blockers of an operator. It wraps sentences at the width of a terminal, but not commands, which are copied.
-func explain(out io.Writer, op inventory.Operator, now time.Time, width uint) {
+func explain(out io.Writer, op operator.Operator, now time.Time, width uint) {
 	fmt.Fprintln(out, wrapped(fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op)), "", width))
 	for _, b := range op.Blockers {
 		fmt.Fprintf(out, "\n%s\n", wrapped(heading(b, now), "", width))
@@ -71,7 +72,7 @@ func explain(out io.Writer, op inventory.Operator, now time.Time, width uint) {
 }
 
 // heading returns the name of a blocker, how long it has blocked, and the reason of the condition that reports it.
-func heading(b inventory.Blocker, now time.Time) string {
+func heading(b operator.Blocker, now time.Time) string {
 	out := fmt.Sprintf("%s by %s", b.Impact, messages.Line(b.By))
 	if a := age(b.Since, now); a != "" {
 		out += ", for " + a
@@ -89,23 +90,23 @@ func wrapped(text, indent string, width uint) string {
 }
 
 // unreadOf returns a sentence about the kinds that could not be read and may block an operator.
-func unreadOf(op inventory.Operator) string {
+func unreadOf(op operator.Operator) string {
 	return "Cannot tell whether anything blocks it without its " + strings.Join(op.Unread, ", ") + "."
 }
 
 // summary returns the state of an operator in one sentence.
-func summary(op inventory.Operator) string {
+func summary(op operator.Operator) string {
 	var out string
 	switch op.State {
-	case inventory.Running:
-		out = op.CSV + " is running"
-	case inventory.Failed:
-		out = op.CSV + " has failed"
-	case inventory.Installing:
-		out = op.CSV + " is being installed"
-	case inventory.NotInstalled:
+	case operator.Running:
+		out = op.Installed + " is running"
+	case operator.Failed:
+		out = op.Installed + " has failed"
+	case operator.Installing:
+		out = op.Installed + " is being installed"
+	case operator.NotInstalled:
 		out = "nothing is installed"
-	case inventory.Unknown:
+	case operator.Unknown:
 		out = "whether it runs is unknown"
 	}
 	switch {

@@ -42,13 +42,13 @@ func TestNewest(t *testing.T) {
 		csvs   map[string]*v1alpha1.ClusterServiceVersion
 		want   []string
 	}{
-		"None":           {"There is none.", nil, nil},
-		"Chain":          {"The end of a chain.", chain("v1", "v2>v1", "v3>v2"), []string{"v3"}},
-		"Several":        {"One for each chain, by name.", chain("b2>b1", "b1", "a1"), []string{"a1", "b2"}},
+		"None":           {"No CSV is the newest of none.", nil, nil},
+		"Chain":          {"The newest CSV is the end of the chain.", chain("v1", "v2>v1", "v3>v2"), []string{"v3"}},
+		"Several":        {"Each chain has its newest CSV, and they are sorted by name.", chain("b2>b1", "b1", "a1"), []string{"a1", "b2"}},
 		"ReplacesItself": {"A CSV that replaces itself replaces no other.", chain("v1>v1"), []string{"v1"}},
-		"ReplacesAbsent": {"What it replaces need not be there.", chain("v2>v1"), []string{"v2"}},
-		"TwoReplaceOne":  {"Two may replace one: neither is replaced.", chain("v1", "v2a>v1", "v2b>v1"), []string{"v2a", "v2b"}},
-		"Cycle":          {"In a circle none is the newest; what is beside it is.", chain("v1>v2", "v2>v1", "w1"), []string{"w1"}},
+		"ReplacesAbsent": {"A CSV may replace one that does not exist.", chain("v2>v1"), []string{"v2"}},
+		"TwoReplaceOne":  {"Two CSVs that replace the same one are both the newest.", chain("v1", "v2a>v1", "v2b>v1"), []string{"v2a", "v2b"}},
+		"Cycle":          {"A cycle has no newest CSV, and CSVs outside it are found.", chain("v1>v2", "v2>v1", "w1"), []string{"w1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -70,17 +70,17 @@ func TestRunning(t *testing.T) {
 		from   string
 		want   string
 	}{
-		"FirstInstall":    {"Nothing is replaced.", chain("v1:Pending"), "", ""},
-		"Gone":            {"What was replaced is there no more.", chain("v2>v1:Pending"), "v1", ""},
-		"Succeeded":       {"It does the work.", chain("v1:Succeeded", "v2>v1"), "v1", "v1"},
-		"Replacing":       {"It does the work until it is replaced.", chain("v1:Replacing"), "v1", "v1"},
-		"Deleting":        {"It was running, and no other CSV has taken its place.", chain("v1:Deleting"), "v1", "v1"},
-		"FailedNow":       {"What ran once is what runs, be it unwell.", chain("v1:Failed ran", "v0:Succeeded"), "v1", "v1"},
-		"SkipsTheUnrun":   {"One that never ran holds nothing: what it was to replace does.", chain("v1:Replacing", "v2>v1:Failed", "v3>v2:Pending"), "v3", "v1"},
-		"NoneRan":         {"Where none ever ran, the oldest that is there.", chain("v1:Failed", "v2>v1:Failed"), "v2", "v1"},
-		"ReplacesItself":  {"One that replaces itself is looked at once.", chain("v1>v1:Failed"), "v1", "v1"},
-		"Cycle":           {"A circle is gone round once.", chain("v1>v3:Failed", "v2>v1:Failed", "v3>v2:Failed"), "v3", "v1"},
-		"CycleWithOneRan": {"A circle is left where one ran.", chain("v1>v3:Replacing", "v2>v1:Failed", "v3>v2:Failed"), "v3", "v1"},
+		"FirstInstall":    {"A first install has no running CSV.", chain("v1:Pending"), "", ""},
+		"Gone":            {"A replaced CSV that no longer exists is not running.", chain("v2>v1:Pending"), "v1", ""},
+		"Succeeded":       {"A CSV that succeeded is the running one.", chain("v1:Succeeded", "v2>v1"), "v1", "v1"},
+		"Replacing":       {"A CSV that is being replaced is the running one.", chain("v1:Replacing"), "v1", "v1"},
+		"Deleting":        {"A CSV that is being deleted is the running one.", chain("v1:Deleting"), "v1", "v1"},
+		"FailedNow":       {"A CSV that ran before is the running one although it fails now.", chain("v1:Failed ran", "v0:Succeeded"), "v1", "v1"},
+		"SkipsTheUnrun":   {"A CSV that never ran is skipped for the one that it replaces.", chain("v1:Replacing", "v2>v1:Failed", "v3>v2:Pending"), "v3", "v1"},
+		"NoneRan":         {"If no CSV ever ran, the oldest existing one is the running one.", chain("v1:Failed", "v2>v1:Failed"), "v2", "v1"},
+		"ReplacesItself":  {"The search ends at a CSV that replaces itself.", chain("v1>v1:Failed"), "v1", "v1"},
+		"Cycle":           {"The search ends in a cycle.", chain("v1>v3:Failed", "v2>v1:Failed", "v3>v2:Failed"), "v3", "v1"},
+		"CycleWithOneRan": {"The search finds a CSV that ran in a cycle.", chain("v1>v3:Replacing", "v2>v1:Failed", "v3>v2:Failed"), "v3", "v1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,9 +95,9 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestRunningOfAnything verifies for random chains, cyclic ones included, that Newest and Running terminate and return
+// TestRunningRandom verifies for random chains, cyclic ones included, that Newest and Running terminate and return
 // consistent results.
-func TestRunningOfAnything(t *testing.T) {
+func TestRunningRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	phases := []string{"", "Pending", "Failed", "Failed ran", "Replacing", "Succeeded"}
@@ -111,17 +111,17 @@ func TestRunningOfAnything(t *testing.T) {
 		for _, c := range Newest(csvs) {
 			for _, other := range csvs {
 				if other.Spec.Replaces == c.Name && other.Name != c.Name {
-					t.Fatalf("seed %d: %s is the newest of %v, though %s replaces it", seed, c.Name, words, other.Name)
+					t.Fatalf("seed %d: %s is the newest of %v although %s replaces it", seed, c.Name, words, other.Name)
 				}
 			}
 		}
 		from := fmt.Sprintf("v%d", random.IntN(7))
 		running := Running(csvs, from)
 		if (running == nil) != (csvs[from] == nil) {
-			t.Fatalf("seed %d: going back from %s in %v, %v runs", seed, from, words, running)
+			t.Fatalf("seed %d: Running from %s in %v returns %v", seed, from, words, running)
 		}
 		if running != nil && Ran(csvs[from]) && running.Name != from {
-			t.Fatalf("seed %d: %s has run, yet of %v %s runs", seed, from, words, running.Name)
+			t.Fatalf("seed %d: %s has run, but of %v %s is returned as running", seed, from, words, running.Name)
 		}
 	}
 }

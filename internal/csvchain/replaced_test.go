@@ -23,11 +23,11 @@ func TestBeingReplaced(t *testing.T) {
 		others []v1alpha1.ClusterServiceVersion
 		want   bool
 	}{
-		"Alone":    {"Nothing replaces it.", this, []v1alpha1.ClusterServiceVersion{this}, false},
-		"NextIs":   {"As soon as its successor is there.", this, []v1alpha1.ClusterServiceVersion{this, next}, true},
-		"TheNext":  {"The successor itself is not.", next, []v1alpha1.ClusterServiceVersion{this, next}, false},
-		"ByPhase":  {"OLM may set the phase first.", replacing, nil, true},
-		"Nonsense": {"One that replaces itself is not taken at its word.", itself, []v1alpha1.ClusterServiceVersion{itself}, false},
+		"Alone":    {"A CSV without a successor is not being replaced.", this, []v1alpha1.ClusterServiceVersion{this}, false},
+		"NextIs":   {"A CSV with a successor is being replaced.", this, []v1alpha1.ClusterServiceVersion{this, next}, true},
+		"TheNext":  {"The successor is not being replaced.", next, []v1alpha1.ClusterServiceVersion{this, next}, false},
+		"ByPhase":  {"A CSV in phase Replacing is being replaced, even before the successor is read.", replacing, nil, true},
+		"Nonsense": {"A CSV that replaces itself is not being replaced.", itself, []v1alpha1.ClusterServiceVersion{itself}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 const allow = "kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2"
@@ -96,8 +96,8 @@ func TestEvaluate(t *testing.T) {
 		reason     string
 		in         Inputs
 		annotation string
-		phase      olm.ClusterServiceVersionPhase // of the running CSV; Succeeded if empty
-		want       Decision                       // without its holds
+		phase      string   // of the running version, if that may not be running
+		want       Decision // without its holds
 		unreported bool
 	}{
 		"NeverOptedIn": {reason: "An operator without a Probe is updated.", in: Inputs{}},
@@ -271,7 +271,7 @@ func TestEvaluate(t *testing.T) {
 		},
 		"DeadHolder": {
 			reason: "The conditions of a failed operator may be out of date. The message mentions it, but the update is still held.",
-			in:     Inputs{Probe: probeSaysNo}, phase: olm.CSVPhaseFailed,
+			in:     Inputs{Probe: probeSaysNo}, phase: "Failed",
 			want: holds("ProbeNotUpgradeable", "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "+waiting+
 				". foo.v1 is Failed, so its conditions may be stale. To update anyway: "+allow),
 		},
@@ -280,13 +280,10 @@ func TestEvaluate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := tc.in
 			in.Target = "foo.v2"
-			in.Running = csv("foo.v1", tc.phase)
-			if tc.phase == "" {
-				in.Running.Status.Phase = olm.CSVPhaseSucceeded
-			}
-			in.Subscription = &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo"}}
+			in.Running = version("foo.v1", tc.phase)
+			in.Request = request("foo")
 			if tc.annotation != "" {
-				in.Subscription.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: tc.annotation}
+				in.Request.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: tc.annotation}
 			}
 			got := Evaluate(in)
 			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(Decision{}, "Holds")); diff != "" {
@@ -349,8 +346,7 @@ func TestHolds(t *testing.T) {
 	busy, full := since(upgradeable(no, "busy"), 1), since(upgradeable(no, "full"), 2)
 	update := func(name string, change func(*Inputs)) Inputs {
 		out := Inputs{
-			Running: csv(name+".v1", olm.CSVPhaseSucceeded), Target: name + ".v2",
-			Subscription: &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}},
+			Running: version(name+".v1", ""), Target: name + ".v2", Request: request(name),
 		}
 		change(&out)
 		return out
@@ -359,16 +355,16 @@ func TestHolds(t *testing.T) {
 	withBoth := func(in *Inputs) {
 		in.Probe, in.OperatorCondition = probe(busy), operatorCondition([]metav1.Condition{full}, nil)
 	}
-	annotation := Override{Object: Object{"Subscription", "default", "foo"}, Target: "foo.v2"}
+	annotation := Override{Object: ref("Subscription", "foo"), Resource: "subscription", Target: "foo.v2"}
 	byProbe := Hold{
-		Reason: "ProbeNotUpgradeable", By: Object{"Probe", "default", "foo.v1"}, Since: busy.LastTransitionTime, Target: "foo.v2",
+		Reason: "ProbeNotUpgradeable", By: ref("Probe", "foo.v1"), Since: busy.LastTransitionTime, Target: "foo.v2",
 		Cause: "Probe default/foo.v1 reports Upgradeable=False: busy", Override: annotation,
 	}
 	byOperator := Hold{
-		Reason: "OperatorConditionNotUpgradeable", By: Object{"OperatorCondition", "default", "foo.v1"}, Since: full.LastTransitionTime, Target: "foo.v2",
+		Reason: "OperatorConditionNotUpgradeable", By: ref("OperatorCondition", "foo.v1"), Since: full.LastTransitionTime, Target: "foo.v2",
 		Cause: "OperatorCondition default/foo.v1 reports Upgradeable=False: full", Override: annotation,
 	}
-	beside := Override{Object: Object{"OperatorCondition", "default", "foo.v1"}}
+	beside := Override{Object: ref("OperatorCondition", "foo.v1")}
 	with := func(h Hold, change func(*Hold)) Hold { change(&h); return h }
 	cases := map[string]struct {
 		reason  string
@@ -384,7 +380,7 @@ func TestHolds(t *testing.T) {
 		},
 		"Doubted": {
 			"A failed operator does not change what it reports.",
-			[]Inputs{update("foo", func(in *Inputs) { withProbe(in); in.Running.Status.Phase = olm.CSVPhaseFailed })},
+			[]Inputs{update("foo", func(in *Inputs) { withProbe(in); in.Running.Phase = "Failed" })},
 			[]Hold{with(byProbe, func(h *Hold) { h.Doubt = "foo.v1 is Failed, so its conditions may be stale" })},
 		},
 		"Administrator": {
@@ -394,7 +390,7 @@ func TestHolds(t *testing.T) {
 				in.OperatorCondition = operatorCondition(nil, []metav1.Condition{full})
 			})},
 			[]Hold{{
-				Reason: "OperatorConditionNotUpgradeable", By: Object{"OperatorCondition", "default", "foo.v1"}, Since: full.LastTransitionTime, Target: "foo.v2",
+				Reason: "OperatorConditionNotUpgradeable", By: ref("OperatorCondition", "foo.v1"), Since: full.LastTransitionTime, Target: "foo.v2",
 				Cause: "spec.overrides of OperatorCondition default/foo.v1 sets Upgradeable=False: full. The update continues when the override is removed or set to True",
 			}},
 		},
@@ -404,7 +400,7 @@ func TestHolds(t *testing.T) {
 				in.Uninstalled, in.Begins, in.Live = true, true, live(upgradeable(no, "busy"))
 			})},
 			[]Hold{{
-				Reason: "ProbeNotUpgradeable", By: Object{"ClusterServiceVersion", "default", "foo.v1"}, Target: "foo.v2", Unreported: true, Override: annotation,
+				Reason: "ProbeNotUpgradeable", By: ref("ClusterServiceVersion", "foo.v1"), Target: "foo.v2", Unreported: true, Override: annotation,
 				Cause: "default/foo.v1 was uninstalled, but its custom resources do not allow the update: busy",
 				Doubt: "Their status does not change until an operator runs again",
 			}},
@@ -415,12 +411,12 @@ func TestHolds(t *testing.T) {
 				update("foo", withProbe),
 				update("bar", func(in *Inputs) {
 					withProbe(in)
-					in.Subscription.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: "bar.v2"}
+					in.Request.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: "bar.v2"}
 				}),
 				update("baz", withProbe),
 			},
 			[]Hold{byProbe, with(byProbe, func(h *Hold) {
-				h.Target, h.Override = "baz.v2", Override{Object: Object{"Subscription", "default", "baz"}, Target: "baz.v2"}
+				h.Target, h.Override = "baz.v2", Override{Object: ref("Subscription", "baz"), Resource: "subscription", Target: "baz.v2"}
 			})},
 		},
 	}
@@ -433,10 +429,16 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterServiceVersion {
-	out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	out.Status.Phase = phase
-	return out
+func ref(kind, name string) operator.Ref {
+	return operator.Ref{Kind: kind, Namespace: "default", Name: name}
+}
+
+func version(name, phase string) *operator.Version {
+	return &operator.Version{Ref: ref("ClusterServiceVersion", name), Phase: phase}
+}
+
+func request(name string) *operator.Request {
+	return &operator.Request{Ref: ref("Subscription", name), Resource: "subscription"}
 }
 
 // TestNotKnown verifies for each unknown state of a running operator whether it holds the update, and why. The message
@@ -569,8 +571,8 @@ func TestNotKnown(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := Inputs{
-				Running: csv("foo.v1", olm.CSVPhaseSucceeded), Target: "foo.v2", Probe: tc.probe, OptedIn: !tc.never, Reader: tc.reader, Targets: targets,
-				Subscription: &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo"}},
+				Running: version("foo.v1", ""), Target: "foo.v2", Probe: tc.probe, OptedIn: !tc.never, Reader: tc.reader, Targets: targets,
+				Request: request("foo"),
 			}
 			if in.Reader == "" {
 				in.Reader = reader
@@ -582,7 +584,7 @@ func TestNotKnown(t *testing.T) {
 			if got.Held && !strings.HasSuffix(got.Message, "To update anyway: "+allow) {
 				t.Errorf("The message does not end with the override: %s", got.Message)
 			}
-			in.Subscription.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: "foo.v2"}
+			in.Request.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: "foo.v2"}
 			if got := Evaluate(in); got.Held || got.Overridden != (tc.held != "") {
 				t.Errorf("with the annotation it is %+v", got)
 			}
@@ -596,11 +598,10 @@ func TestEvaluatePlan(t *testing.T) {
 		p := probe(synced(metav1.ConditionTrue), upgradeable(status, "busy"))
 		p.Name = name + ".v1"
 		out := Inputs{
-			Running: csv(name+".v1", olm.CSVPhaseSucceeded), Target: name + ".v2", Probe: p,
-			Subscription: &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}},
+			Running: version(name+".v1", ""), Target: name + ".v2", Probe: p, Request: request(name),
 		}
 		if allow {
-			out.Subscription.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: out.Target}
+			out.Request.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: out.Target}
 		}
 		return out
 	}

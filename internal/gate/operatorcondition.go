@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,7 +10,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/messages"
 )
+
+const kindOperatorCondition = "OperatorCondition"
+
+// operatorHold returns why the operator itself does not allow the update, or nil. A condition written by operator-status is
+// ignored, since it only repeats the Probe.
+func (in Inputs) operatorHold() *Hold {
+	oc := in.OperatorCondition
+	if oc == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(oc.Spec.Conditions, operatorsv2.Upgradeable)
+	if c == nil || c.Status != metav1.ConditionFalse || v1alpha1.IsGateReason(c.Reason) {
+		return nil
+	}
+	return &Hold{
+		Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, By: refTo(kindOperatorCondition, oc), Since: c.LastTransitionTime,
+		Cause: fmt.Sprintf("OperatorCondition %s reports Upgradeable=False%s", nameOf(oc), messages.Quote(c.Message)),
+	}
+}
 
 // Waiver is why the OperatorCondition must not hold an update, regardless of the Probe.
 type Waiver struct {
@@ -49,8 +70,8 @@ func Upgradeable(conditions []metav1.Condition, probe Inputs, waiver *Waiver, no
 func upgradeableOf(in Inputs) *metav1.Condition {
 	out := &metav1.Condition{Type: operatorsv2.Upgradeable, Status: metav1.ConditionTrue}
 	var upgradeable *metav1.Condition
+	in = in.AsReported()
 	if in.Probe != nil {
-		in.Reader, in.Targets = ReportedReader(in.Probe, in.Probe.Status.Reader), in.Probe.Status.ObservedTargets
 		upgradeable = meta.FindStatusCondition(in.Probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
 	}
 	switch hold := in.probeHold(); {

@@ -108,8 +108,7 @@ func TestUpgradeable(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			running := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
-			got := Upgradeable(tc.conditions, Inputs{Running: running, Probe: tc.probe, OptedIn: tc.optedIn}, tc.waiver, metav1.Unix(2000, 0))
+			got := Upgradeable(tc.conditions, Inputs{Running: version("foo.v1", ""), Probe: tc.probe, OptedIn: tc.optedIn}, tc.waiver, metav1.Unix(2000, 0))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}

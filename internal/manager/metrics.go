@@ -12,12 +12,14 @@ import (
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/olmv0"
 	"github.com/operator-status/operator-status/internal/metrics"
 )
 
 // addMetrics collects metrics of the cluster's operators, of each kind once it is installed.
 func addMetrics(ctx context.Context, mgr ctrl.Manager, installed *crdGate) error {
-	operators := metrics.NewOperators(mgr.GetClient(), mgr.Elected())
+	operators := metrics.NewOperators(installer.Installers{olmv0.Installer{}}, mgr.GetClient(), mgr.Elected())
 	if err := registry.Registry.Register(operators); err != nil {
 		return fmt.Errorf("registering the metrics of operators: %w", err)
 	}
@@ -25,7 +27,7 @@ func addMetrics(ctx context.Context, mgr ctrl.Manager, installed *crdGate) error
 	if err != nil {
 		return fmt.Errorf("registering the metrics of durations: %w", err)
 	}
-	for _, kind := range metrics.Kinds {
+	for _, kind := range operators.Kinds() {
 		installed.when(func() error { operators.Add(kind); return nil }, kind.GroupVersionKind)
 	}
 	for _, kind := range []struct {

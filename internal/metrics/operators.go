@@ -13,16 +13,16 @@ import (
 	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/inventory"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/olmv0"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // MaxSeries limits the series that name an object, of each metric. Beyond it the newest blockers are left out, and
@@ -57,62 +57,26 @@ var (
 // Operators is a collector of the operators of a cluster. It reads them from the cache whenever it is scraped, and
 // collects nothing while another replica leads.
 type Operators struct {
-	reader  client.Reader
-	leading <-chan struct{}
-	now     func() time.Time
+	installers installer.Installers
+	reader     client.Reader
+	leading    <-chan struct{}
+	now        func() time.Time
 
 	mu    sync.Mutex
-	kinds []Kind
+	kinds []installer.Kind
 	since time.Time // when it first collected
 }
 
 // NewOperators returns a collector that reads the kinds that are added to it from a cache, once leading is closed.
-func NewOperators(reader client.Reader, leading <-chan struct{}) *Operators {
-	return &Operators{reader: reader, leading: leading, now: time.Now}
+func NewOperators(installers installer.Installers, reader client.Reader, leading <-chan struct{}) *Operators {
+	return &Operators{installers: installers, reader: reader, leading: leading, now: time.Now}
 }
 
-// Kind is a kind that Operators can read.
-type Kind struct {
-	schema.GroupVersionKind
+// Kinds returns the kinds that it can read. Each is to be added once it is installed.
+func (o *Operators) Kinds() []installer.Kind { return o.installers.Kinds() }
 
-	read func(context.Context, client.Reader, *inventory.Cluster) error
-}
-
-// Kinds are those that Operators can read. Each is to be added once it is installed.
-var Kinds = []Kind{
-	{v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind),
-		list(func(l *v1alpha1.SubscriptionList, c *inventory.Cluster) { c.Subscriptions = l.Items })},
-	{v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind),
-		list(func(l *v1alpha1.ClusterServiceVersionList, c *inventory.Cluster) { c.ClusterServiceVersions = l.Items })},
-	{v1alpha1.GroupVersion.WithKind(olm.InstallPlanKind),
-		list(func(l *olm.InstallPlanList, c *inventory.Cluster) { c.InstallPlans = l.Items })},
-	{v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind),
-		list(func(l *v1alpha1.ProbeList, c *inventory.Cluster) { c.Probes = l.Items })},
-	{operatorsv2.GroupVersion.WithKind("OperatorCondition"),
-		list(func(l *operatorsv2.OperatorConditionList, c *inventory.Cluster) { c.OperatorConditions = l.Items })},
-	{v1alpha1.GroupVersion.WithKind(olm.CatalogSourceKind),
-		list(func(l *olm.CatalogSourceList, c *inventory.Cluster) { c.CatalogSources = l.Items })},
-	{platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind),
-		list(func(l *platformv1alpha1.PlatformOperatorList, c *inventory.Cluster) { c.PlatformOperators = l.Items })},
-}
-
-// list returns a function that lists a kind. The objects belong to the cache: the inventory only reads them.
-func list[T any, L interface {
-	*T
-	client.ObjectList
-}](keep func(L, *inventory.Cluster)) func(context.Context, client.Reader, *inventory.Cluster) error {
-	return func(ctx context.Context, r client.Reader, c *inventory.Cluster) error {
-		objects := L(new(T))
-		if err := r.List(ctx, objects, client.UnsafeDisableDeepCopy); err != nil {
-			return err
-		}
-		keep(objects, c)
-		return nil
-	}
-}
-
-// Add has the collector read a kind of Kinds.
-func (o *Operators) Add(kind Kind) {
+// Add has the collector read a kind.
+func (o *Operators) Add(kind installer.Kind) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.kinds = append(o.kinds, kind)
@@ -136,16 +100,18 @@ func (o *Operators) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	s := scrape{out: out, began: o.since}
-	s.operators(inventory.Operators(c))
-	s.catalogs(inventory.Catalogs(c))
-	counts(out, probes, c.Probes, func(p *v1alpha1.Probe) string { return statusOf(p.Status.Conditions, v1alpha1.ConditionUpgradeable) })
-	counts(out, platformOperators, c.PlatformOperators, func(p *platformv1alpha1.PlatformOperator) string {
+	s.operators(o.installers.Operators(c))
+	s.catalogs(olmv0.Catalogs(installer.Values[olm.CatalogSource](c)))
+	counts(out, probes, installer.Values[v1alpha1.Probe](c), func(p *v1alpha1.Probe) string {
+		return statusOf(p.Status.Conditions, v1alpha1.ConditionUpgradeable)
+	})
+	counts(out, platformOperators, installer.Values[platformv1alpha1.PlatformOperator](c), func(p *platformv1alpha1.PlatformOperator) string {
 		return statusOf(p.Status.Conditions, platformv1alpha1.ConditionReady)
 	})
 }
 
 // cluster reads the kinds that are installed.
-func (o *Operators) cluster() (out inventory.Cluster, err error) {
+func (o *Operators) cluster() (out installer.Cluster, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.since.IsZero() {
@@ -154,8 +120,12 @@ func (o *Operators) cluster() (out inventory.Cluster, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	for _, kind := range o.kinds {
-		if err := kind.read(ctx, o.reader, &out); err != nil {
-			return out, fmt.Errorf("listing %s objects: %w", kind.Kind, err)
+		list := kind.List()
+		if err := o.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return out, fmt.Errorf("listing %s: %w", kind.Plural, err)
+		}
+		if err := out.Add(list, nil); err != nil { // the objects belong to the cache, and are only read
+			return out, fmt.Errorf("listing %s: %w", kind.Plural, err)
 		}
 	}
 	return out, nil
@@ -167,20 +137,20 @@ type scrape struct {
 	began time.Time // the first collection, which stands for unknown times
 }
 
-func (s scrape) operators(all []inventory.Operator) {
+func (s scrape) operators(all []operator.Operator) {
 	type key struct{ state, upToDate string }
 	numbers := map[key]int{}
-	for _, state := range inventory.States {
+	for _, state := range operator.States {
 		for _, status := range statuses {
 			numbers[key{string(state), status}] = 0
 		}
 	}
-	impacts := map[inventory.Impact]int{inventory.Broken: 0, inventory.Held: 0}
+	impacts := map[operator.Impact]int{operator.Broken: 0, operator.Held: 0}
 	var blocking []named
 	for _, o := range all {
 		numbers[key{string(o.State), string(o.UpToDate)}]++
 		for impact := range impacts {
-			if slices.ContainsFunc(o.Blockers, func(b inventory.Blocker) bool { return b.Impact == impact }) {
+			if slices.ContainsFunc(o.Blockers, func(b operator.Blocker) bool { return b.Impact == impact }) {
 				impacts[impact]++
 			}
 		}
@@ -196,7 +166,7 @@ func (s scrape) operators(all []inventory.Operator) {
 }
 
 // blockersOf returns a series for each kind and reason of an operator's blockers, with the time of the oldest.
-func (s scrape) blockersOf(o inventory.Operator) (out []named) {
+func (s scrape) blockersOf(o operator.Operator) (out []named) {
 	for _, b := range o.Blockers {
 		kind, _, _ := strings.Cut(b.By, " ")
 		n := named{s.at(b.Since), []string{o.Namespace, o.Name, string(b.Impact), kind, bounded(b.Reason)}}
@@ -211,7 +181,7 @@ func (s scrape) blockersOf(o inventory.Operator) (out []named) {
 	return out
 }
 
-func (s scrape) catalogs(all []inventory.Catalog) {
+func (s scrape) catalogs(all []olmv0.Catalog) {
 	var unhealthy, polled []named
 	for _, c := range all {
 		if c.Healthy.Status != metav1.ConditionTrue {
@@ -221,7 +191,7 @@ func (s scrape) catalogs(all []inventory.Catalog) {
 			polled = append(polled, named{c.Polled.Time, []string{c.Namespace, c.Name}})
 		}
 	}
-	counts(s.out, catalogs, all, func(c *inventory.Catalog) string { return string(c.Healthy.Status) })
+	counts(s.out, catalogs, all, func(c *olmv0.Catalog) string { return string(c.Healthy.Status) })
 	s.timestamps(catalogUnhealthySince, "operator_status_catalog_unhealthy_since_timestamp_seconds", unhealthy)
 	s.timestamps(catalogPolled, "operator_status_catalog_last_poll_timestamp_seconds", polled)
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/olmv0"
 )
 
 var (
@@ -64,9 +66,9 @@ func collector(t *testing.T, objects ...client.Object) *Operators {
 	}
 	leading := make(chan struct{})
 	close(leading)
-	out := NewOperators(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), leading)
+	out := NewOperators(installer.Installers{olmv0.Installer{}}, fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), leading)
 	out.now = func() time.Time { return scraped }
-	for _, kind := range Kinds {
+	for _, kind := range out.Kinds() {
 		out.Add(kind)
 	}
 	return out
@@ -198,7 +200,7 @@ func TestBounded(t *testing.T) {
 
 // TestStandby verifies that a replica that does not lead collects nothing: sums over replicas would count twice.
 func TestStandby(t *testing.T) {
-	c := NewOperators(nil, make(chan struct{}))
+	c := NewOperators(nil, nil, make(chan struct{}))
 	if got := testutil.CollectAndCount(c); got != 0 {
 		t.Errorf("got %d series, want 0", got)
 	}

@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -133,4 +134,20 @@ func word(v *Verdict) string {
 		return ""
 	}
 	return string(v.Phase) + "/" + v.Reason + ": " + v.Message
+}
+
+// verdictOf returns the verdict of the first of the named checks that objects, or nil.
+func verdictOf(t *testing.T, r *Reconciler, s *situation, names ...string) *Verdict {
+	t.Helper()
+	for _, c := range r.checks() {
+		if !slices.Contains(names, c.name) {
+			continue
+		}
+		if verdict, err := c.run(t.Context(), s); err != nil {
+			t.Fatal(err)
+		} else if verdict != nil {
+			return verdict
+		}
+	}
+	return nil
 }

@@ -2,69 +2,62 @@ package csv
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
-
-	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/install"
-	"github.com/operator-status/operator-status/internal/operatorgroup"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-func fails(reason, message string) *Verdict {
-	return &Verdict{Phase: olm.CSVPhaseFailed, Reason: reason, Message: message}
+// check is one of the checks that may prevent the installation of a CSV.
+type check struct {
+	name string
+
+	// read adds to the situation what decide depends on. It is nil if that has been read.
+	read func(context.Context, *situation) error
+
+	// decide is pure. Its verdict is nil if the check has no objection.
+	decide func(*situation) (*Verdict, error)
 }
 
-// groups finds the OperatorGroup of the namespace and its target namespaces.
-func (r *Reconciler) groups(ctx context.Context, s *situation) (*Verdict, error) {
-	group, problem, err := operatorgroup.Find(ctx, r.Client, s.csv.Namespace)
-	if err != nil {
-		return nil, err
+// checks returns the checks in their order. Nothing is read for those after the first that objects.
+func (r *Reconciler) checks() []check {
+	return []check{
+		{"Replaced", nil, replaced},
+		{"OperatorGroup", r.readGroup, oneGroup},
+		{"Grant", r.readGrant, granted},
+		{"InstallModes", nil, installModes},
+		{"OperatorGroupConflict", r.readRivals, groupConflict},
+		{"InstallStrategy", nil, strategy},
+		{"Requirements", r.readRequirements, requirementsMet},
+		{"OwnerConflict", nil, ownerConflict}, // after the requirements, so the status of a rejected CSV lists them
 	}
-	if problem != nil {
-		reason := v1alpha1.CSVReasonNoOperatorGroup
-		if problem.Reason == v1alpha1.ReasonTooManyOperatorGroups {
-			reason = v1alpha1.CSVReasonTooManyOperatorGroups
+}
+
+// run reads what a check depends on, and returns its verdict.
+func (c check) run(ctx context.Context, s *situation) (*Verdict, error) {
+	if c.read != nil {
+		if err := c.read(ctx, s); err != nil {
+			return nil, err
 		}
-		return fails(reason, problem.Message), nil
 	}
-	s.group = group
-	s.targets, err = operatorgroup.Targets(ctx, r.Client, group)
-	return nil, err
+	return c.decide(s)
 }
 
-// installModes rejects an OperatorGroup that the operator does not support.
-func (r *Reconciler) installModes(_ context.Context, s *situation) (*Verdict, error) {
-	if len(s.targets) == 0 {
-		return fails(v1alpha1.CSVReasonNoTargetNamespaces, fmt.Sprintf(
-			"OperatorGroup %s selects no namespace: add labels that match its selector to a namespace", s.group.Name)), nil
-	}
-	if err := install.SupportsGroup(s.csv, s.group, s.targets); err != nil {
-		return installErrorVerdict(err)
+// decide checks everything that may prevent the installation of a CSV. It writes nothing. The verdict is nil if the CSV
+// is to be installed.
+func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error) {
+	for _, c := range r.checks() {
+		verdict, err := c.run(ctx, s)
+		if verdict != nil || err != nil {
+			logVerdict(ctx, c.name, verdict)
+			return verdict, err
+		}
+		log.FromContext(ctx).V(2).Info("Check passed", "check", c.name)
 	}
 	return nil, nil
 }
 
-// strategy rejects a CSV that cannot be installed as it is written.
-func (r *Reconciler) strategy(_ context.Context, s *situation) (*Verdict, error) {
-	if err := install.Validate(s.csv); err != nil {
-		return installErrorVerdict(err)
+// logVerdict logs the verdict of a check, unless it is nil.
+func logVerdict(ctx context.Context, name string, v *Verdict) {
+	if v != nil {
+		log.FromContext(ctx).V(1).Info("Check decided", "check", name, "phase", v.Phase, "reason", v.Reason, "message", v.Message)
 	}
-	if err := install.SupportsKubernetes(s.csv, r.Kubernetes.GitVersion); err != nil {
-		return installErrorVerdict(err)
-	}
-	return nil, nil
-}
-
-// installErrorVerdict returns the verdict on an error of the install package: Pending if the cluster may come to meet the
-// requirements, Failed if the CSV is at fault, otherwise the error.
-func installErrorVerdict(err error) (*Verdict, error) {
-	if at, ok := errors.AsType[*install.Error](err); ok {
-		if at.Reason == v1alpha1.CSVReasonRequirementsNotMet {
-			return &Verdict{Phase: olm.CSVPhasePending, Reason: string(at.Reason), Message: at.Message}, nil
-		}
-		return fails(string(at.Reason), at.Message), nil
-	}
-	return nil, err
 }

@@ -29,10 +29,7 @@ func TestGroups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := about(csv("v1"))
 			s.group, s.targets = nil, nil
-			verdict, err := reconciler(t, tc.there...).groups(t.Context(), s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			verdict := verdictOf(t, reconciler(t, tc.there...), s, "OperatorGroup")
 			if got := word(verdict); !strings.HasPrefix(got, tc.want) || (got == "") != (tc.want == "") {
 				t.Errorf("got %s; want %s…", got, tc.want)
 			}
@@ -87,7 +84,7 @@ func TestInstallModes(t *testing.T) {
 			}
 			s := about(c)
 			s.targets = tc.targets
-			verdict, err := (&Reconciler{}).installModes(t.Context(), s)
+			verdict, err := installModes(s)
 			if got := word(verdict); err != nil || got != tc.want {
 				t.Errorf("%s\ngot  %s, %v\nwant %s", tc.reason, got, err, tc.want)
 			}
@@ -96,7 +93,7 @@ func TestInstallModes(t *testing.T) {
 	t.Run("NotSupported", func(t *testing.T) {
 		c := csv("v1")
 		c.Spec.InstallModes = []olm.InstallMode{{Type: own, Supported: false}}
-		if verdict, _ := (&Reconciler{}).installModes(t.Context(), about(c)); verdict == nil || verdict.Reason != "UnsupportedOperatorGroup" {
+		if verdict, _ := installModes(about(c)); verdict == nil || verdict.Reason != "UnsupportedOperatorGroup" {
 			t.Errorf("A mode with supported: false is not supported: got %s", word(verdict))
 		}
 	})
@@ -136,9 +133,9 @@ func TestStrategy(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := &Reconciler{}
-			r.Kubernetes.GitVersion = tc.server
-			verdict, err := r.strategy(t.Context(), about(tc.csv))
+			s := about(tc.csv)
+			s.kubernetes = tc.server
+			verdict, err := strategy(s)
 			if err != nil {
 				t.Fatal(err)
 			}

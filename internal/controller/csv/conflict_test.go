@@ -122,13 +122,8 @@ func TestOwnerConflict(t *testing.T) {
 			if tc.group != nil {
 				there = append(there, tc.group)
 			}
-			r := reconciler(t, there...)
-			verdict, err := r.groupConflict(t.Context(), s)
-			if verdict == nil && err == nil {
-				verdict, err = r.ownerConflict(t.Context(), s)
-			}
-			if got := word(verdict); err != nil || got != tc.want {
-				t.Errorf("%s\ngot  %s, %v\nwant %s", tc.reason, got, err, tc.want)
+			if got := word(verdictOf(t, reconciler(t, there...), s, "OperatorGroupConflict", "OwnerConflict")); got != tc.want {
+				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, tc.want)
 			}
 		})
 	}
@@ -200,9 +195,8 @@ func TestStaticProvidedAPIs(t *testing.T) {
 				s.group = tc.own
 				there = append(there, tc.own)
 			}
-			verdict, err := reconciler(t, there...).groupConflict(t.Context(), s)
-			if got := word(verdict); err != nil || got != tc.want {
-				t.Errorf("%s\ngot  %s, %v\nwant %s", tc.reason, got, err, tc.want)
+			if got := word(verdictOf(t, reconciler(t, there...), s, "OperatorGroupConflict")); got != tc.want {
+				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, tc.want)
 			}
 		})
 	}

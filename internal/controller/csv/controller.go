@@ -30,6 +30,7 @@ import (
 	"github.com/operator-status/operator-status/internal/install"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/record"
+	"github.com/operator-status/operator-status/internal/status/condition"
 	csvstatus "github.com/operator-status/operator-status/internal/status/csv"
 )
 
@@ -87,12 +88,21 @@ type situation struct {
 	csv     *v1alpha1.ClusterServiceVersion
 	csvs    map[string]*v1alpha1.ClusterServiceVersion // of the namespace, by name
 	running *v1alpha1.ClusterServiceVersion            // the CSV that runs while this one is installed, or nil for a first install
-	group   *operatorsv1.OperatorGroup
-	targets []string
 
-	grant *record.Grant // nil if no InstallPlan granted anything
+	group        *operatorsv1.OperatorGroup // nil with a problem
+	groupProblem *condition.Problem
+	targets      []string
 
-	requirements []olm.RequirementStatus // nil until they have been checked
+	grant *record.Grant    // nil if no InstallPlan granted anything
+	plan  *olm.InstallPlan // that is to grant it, or nil
+
+	static []*operatorsv1.OperatorGroup // static ones of other namespaces that overlap with the targets
+	rivals []rival
+
+	kubernetes string // version of the API server
+
+	requirements []olm.RequirementStatus // nil until they have been read
+	explained    []olm.RequirementStatus // the same with detailed messages
 	installer    func() (client.Client, error)
 }
 
@@ -136,32 +146,12 @@ func (r *Reconciler) read(ctx context.Context, csv *v1alpha1.ClusterServiceVersi
 	if err != nil {
 		return nil, err
 	}
-	out := &situation{csv: csv, csvs: csvs}
+	out := &situation{csv: csv, csvs: csvs, kubernetes: r.Kubernetes.GitVersion}
 	out.installer = sync.OnceValues(func() (client.Client, error) { return r.installer(ctx, out) })
 	if csv.Spec.Replaces != csv.Name {
 		out.running = csvchain.Running(csvs, csv.Spec.Replaces)
 	}
 	return out, nil
-}
-
-// decide checks everything that may prevent the installation of a CSV. It writes nothing. The verdict is nil if the CSV
-// is to be installed.
-func (r *Reconciler) decide(ctx context.Context, s *situation) (*Verdict, error) {
-	for _, check := range []func(context.Context, *situation) (*Verdict, error){
-		r.replaced,
-		r.groups,
-		r.granted,
-		r.installModes,
-		r.groupConflict,
-		r.strategy,
-		r.requirements,
-		r.ownerConflict, // after requirements, so the status of a rejected CSV lists them
-	} {
-		if verdict, err := check(ctx, s); verdict != nil || err != nil {
-			return verdict, err
-		}
-	}
-	return nil, nil
 }
 
 // act marks a CSV as a member of its OperatorGroup, and installs it if it was not decided otherwise. An error is
@@ -178,7 +168,9 @@ func (r *Reconciler) act(ctx context.Context, s *situation, decided *Verdict) (*
 	if decided != nil {
 		return decided, nil
 	}
-	return r.install(ctx, s)
+	verdict, err := r.install(ctx, s)
+	logVerdict(ctx, "Install", verdict)
+	return verdict, err
 }
 
 // report updates the status if it changed.
@@ -199,11 +191,13 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 	}
 	status := csvstatus.Compute(in)
 	if equality.Semantic.DeepEqual(status, s.csv.Status) {
+		log.FromContext(ctx).V(2).Info("Skipping the status update, since nothing changed")
 		return nil
 	}
 	if last := s.csv.Status.LastUpdateTime; last != nil && in.Now.Sub(last.Time) < csvstatus.MessageInterval &&
 		csvstatus.SameExceptMessages(status, s.csv.Status) {
 		v.Again = csvstatus.MessageInterval
+		log.FromContext(ctx).V(1).Info("Delaying the status update, since only messages changed", "requeueAfter", v.Again)
 		return nil
 	}
 	if status.Phase != s.csv.Status.Phase {

@@ -31,24 +31,6 @@ import (
 	"github.com/operator-status/operator-status/internal/record"
 )
 
-// replaced decides about a CSV that another one replaces: it stays until one of its successors has Succeeded.
-func (r *Reconciler) replaced(_ context.Context, s *situation) (*Verdict, error) {
-	successor := s.successor(s.csv.Name)
-	if successor == nil {
-		return nil, nil
-	}
-	if s.inReplacementCycle() {
-		return fails(v1alpha1.ReasonReplacesCycle, fmt.Sprintf(
-			"ClusterServiceVersions %s and %s replace each other: fix spec.replaces in one of them", s.csv.Name, successor.Name)), nil
-	}
-	if newest := s.newestSuccessor(); newest != nil {
-		return &Verdict{Phase: olm.CSVPhaseDeleting, Reason: v1alpha1.CSVReasonReplaced, Message: fmt.Sprintf(
-			"Replaced by ClusterServiceVersion %s", newest.Name)}, nil
-	}
-	return &Verdict{Phase: olm.CSVPhaseReplacing, Reason: v1alpha1.CSVReasonBeingReplaced, Message: fmt.Sprintf(
-		"Being replaced by ClusterServiceVersion %s", successor.Name)}, nil
-}
-
 // successor returns the CSV that replaces the named one; the first by name of several.
 func (s *situation) successor(name string) (out *v1alpha1.ClusterServiceVersion) {
 	for _, csv := range s.csvs {
@@ -96,6 +78,7 @@ func (r *Reconciler) retire(ctx context.Context, s *situation, verdict *Verdict)
 	if obstacle == nil {
 		return reconcile.Result{}, r.deleteReplaced(ctx, s, verdict, successor)
 	}
+	log.FromContext(ctx).V(1).Info("Keeping the replaced ClusterServiceVersion", "obstacle", obstacle.message, "requeueAfter", obstacle.again)
 	if verdict.Again = obstacle.again; obstacle.message != "" {
 		verdict.Message += "; deletion is blocked: " + obstacle.message
 		if err := r.report(ctx, s, verdict); err != nil {

@@ -102,7 +102,7 @@ func TestReplaced(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			verdict, err := (&Reconciler{}).replaced(t.Context(), about(tc.csvs...))
+			verdict, err := replaced(about(tc.csvs...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestCircle(t *testing.T) {
 	a, b := csv("a", replaces("b"), phase("Succeeded")), csv("b", replaces("a"), phase("Succeeded"))
 	var deleted []string
 	for _, s := range []*situation{about(a, b), about(b, a)} {
-		if verdict, _ := (&Reconciler{}).replaced(t.Context(), s); verdict != nil && verdict.Phase == olm.CSVPhaseDeleting {
+		if verdict, _ := replaced(s); verdict != nil && verdict.Phase == olm.CSVPhaseDeleting {
 			deleted = append(deleted, s.csv.Name)
 		}
 	}

@@ -79,10 +79,7 @@ func TestRequirements(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := about(csv("v1", owning(foos)))
-			verdict, err := reconciler(t, tc.there...).requirements(t.Context(), s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			verdict := verdictOf(t, reconciler(t, tc.there...), s, "Requirements")
 			want := ""
 			if tc.want != "" {
 				want = "Pending/RequirementsNotMet: Requirements not met: CustomResourceDefinition foos.example.com: " + tc.want
@@ -109,10 +106,10 @@ func TestRequirements(t *testing.T) {
 	t.Run("NativeAPI", func(t *testing.T) {
 		c := csv("v1")
 		c.Spec.NativeAPIs = []metav1.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "odd.com", Version: "v1", Kind: "Odd"}}
-		verdict, err := reconciler(t).requirements(t.Context(), about(c))
+		verdict := verdictOf(t, reconciler(t), about(c), "Requirements")
 		want := "Pending/RequirementsNotMet: Requirements not met: Odd Odd: kind odd.com/v1, Kind=Odd is not served"
-		if got := word(verdict); err != nil || got != want {
-			t.Errorf("got  %s, %v\nwant %s", got, err, want)
+		if got := word(verdict); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	})
 }

@@ -35,29 +35,59 @@ type attempt struct {
 	transient  error                         // with a problem: another attempt may not have it
 }
 
-// acts are the actions that do not end a reconcile.
-var acts = map[action]func(*attempt, context.Context) error{
-	readStored:   (*attempt).readStored,
-	evaluateKept: (*attempt).evaluate,
-	resume:       (*attempt).resume,
-	resolvePlan:  (*attempt).resolve,
-	evaluate:     (*attempt).evaluate,
-	approve:      (*attempt).approve,
-	readBundles:  (*attempt).readBundles,
-	dryRun:       (*attempt).dryRun,
-	storeContent: (*attempt).store,
-	applyContent: (*attempt).apply,
+// act returns the method of an action that does not end a reconcile, or nil.
+func (a *attempt) act(do action) func(context.Context) error {
+	switch do {
+	case readStored:
+		return a.readStored
+	case resume:
+		return a.resume
+	case resolvePlan:
+		return a.resolve
+	case evaluate, evaluateKept:
+		return a.evaluate
+	case approve:
+		return a.approve
+	case readBundles:
+		return a.readBundles
+	case dryRun:
+		return a.dryRun
+	case storeContent:
+		return a.store
+	case applyContent:
+		return a.apply
+	case begin, rest, reportProblem, waitForRelease, recreate, retry, fail, finish:
+	}
+	return nil
 }
 
-// ends are the actions that end a reconcile.
-var ends = map[action]func(*attempt, context.Context) (reconcile.Result, error){
-	rest:           (*attempt).rest,
-	reportProblem:  (*attempt).reportProblem,
-	waitForRelease: (*attempt).wait,
-	recreate:       (*attempt).recreate,
-	retry:          (*attempt).retry,
-	fail:           (*attempt).fail,
-	finish:         (*attempt).finish,
+// end returns the method of an action that ends a reconcile, or nil.
+func (a *attempt) end(do action) func(context.Context) (reconcile.Result, error) {
+	switch do {
+	case rest:
+		return a.rest
+	case reportProblem:
+		return a.reportProblem
+	case waitForRelease:
+		return a.wait
+	case recreate:
+		return a.recreate
+	case retry:
+		return a.retry
+	case fail:
+		return a.fail
+	case finish:
+		return a.finish
+	case begin, readStored, resume, resolvePlan, evaluate, evaluateKept, approve, readBundles, dryRun, storeContent, applyContent:
+	}
+	return nil
+}
+
+// debug logs a message together with the facts that are set.
+func (a *attempt) debug(ctx context.Context, message string, keysAndValues ...any) {
+	if logger := log.FromContext(ctx).V(1); logger.Enabled() {
+		logger.Info(message, append(keysAndValues, a.logValues()...)...)
+	}
 }
 
 func (a *attempt) key() types.NamespacedName { return client.ObjectKeyFromObject(a.plan) }
@@ -80,6 +110,7 @@ func (a *attempt) write(ctx context.Context, after action) error {
 	status := installplanstatus.Compute(in)
 	a.resolution = nil
 	if equality.Semantic.DeepEqual(status, a.plan.Status) {
+		log.FromContext(ctx).V(2).Info("Skipping the status update, since nothing changed", "action", after)
 		return nil
 	}
 	a.plan.Status = status

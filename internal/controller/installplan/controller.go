@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/internal/apply"
@@ -112,7 +113,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.Reader.Get(ctx, request.NamespacedName, plan); err != nil || settled(plan) {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return apply.Requeue(r.advance(ctx, plan))
+	result, err := r.advance(ctx, plan)
+	if apply.Outdated(err) {
+		log.FromContext(ctx).V(1).Info("Requeuing the InstallPlan, since an object changed meanwhile", "error", err.Error())
+	}
+	return apply.Requeue(result, err)
 }
 
 // settled reports whether a plan is finished or being deleted.
@@ -125,11 +130,17 @@ func settled(plan *olm.InstallPlan) bool {
 func (r *Reconciler) advance(ctx context.Context, plan *olm.InstallPlan) (reconcile.Result, error) {
 	a := &attempt{r: r, facts: facts{plan: plan}}
 	defer a.release()
-	for do := next(begin, a.facts); ; do = next(do, a.facts) {
-		if end, ok := ends[do]; ok {
-			return end(a, ctx)
+	for after, do := begin, next(begin, a.facts); ; after, do = do, next(do, a.facts) {
+		a.debug(ctx, "Next action", "action", do, "after", after)
+		if end := a.end(do); end != nil {
+			result, err := end(ctx)
+			if result.RequeueAfter > 0 {
+				a.debug(ctx, "Requeuing the InstallPlan", "action", do, "requeueAfter", result.RequeueAfter)
+			}
+			return result, err
 		}
-		if err := acts[do](a, ctx); errors.Is(err, errReading) {
+		if err := a.act(do)(ctx); errors.Is(err, errReading) {
+			a.debug(ctx, "Waiting until the bundles have been read", "action", do)
 			return reconcile.Result{}, nil
 		} else if err != nil {
 			return reconcile.Result{}, err

@@ -16,22 +16,15 @@ import (
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/isolation"
+	"github.com/operator-status/operator-status/internal/live"
+	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
 )
 
-const (
-	// decisionLasts is how old the decision of the gate may be when the first object of an update is written. After
-	// that the gate is evaluated again.
-	decisionLasts = time.Second
-
-	// writesWithin is how long after that decision the request may take. It is not repeated after that, not even if the
-	// API server asks to retry it.
-	writesWithin = 2 * time.Second
-
-	// readingIsQuick is how long reading custom resources may take before everything else is read again after it.
-	readingIsQuick = time.Second
-)
+// decisionLasts is how old the decision of the gate may be when the first object of an update is written. After that the gate
+// is evaluated again.
+const decisionLasts = time.Second
 
 // update is a CSV of a plan that replaces a running one, or takes over the custom resources that an uninstalled one left.
 type update struct {
@@ -107,42 +100,23 @@ func (r *Reconciler) running(ctx context.Context, namespace, name string) (*v1al
 // be stale. If begins is true, the plan is about to begin: then nothing that was not read for this decision counts, and
 // the custom resources of the operators are read as well. It was asked unless the plan updates none.
 func (r *Reconciler) decide(ctx context.Context, namespace string, p *proposal, begins bool) (decision gate.Decision, asked bool, err error) {
-	replacements := p.replacements()
-	inputs, err := r.gateInputs(ctx, namespace, replacements)
-	if err != nil {
+	gather := func(ctx context.Context) ([]live.Update, error) { return r.gather(ctx, namespace, p) }
+	updates, err := gather(ctx)
+	switch {
+	case err != nil:
 		return gate.Decision{}, false, err
+	case begins:
+		decision, err = r.Live.Decide(ctx, updates, gather)
+	default:
+		decision = live.Evaluate(updates)
 	}
-	decision = gate.EvaluatePlan(inputs)
-	if !begins || decision.Held || decision.Overridden {
-		return decision, len(inputs) > 0, nil
-	}
-	started := time.Now()
-	live := map[string]*v1alpha1.ProbeStatus{}
-	for _, in := range inputs {
-		switch {
-		case in.Uninstalled: // with its service accounts
-			live[in.Running.Name], err = r.Live.StatusAs(ctx, in.Probe, in.Running, p.account())
-		case in.AsksLive():
-			live[in.Running.Name], err = r.Live.Status(ctx, in.Probe, in.Running)
-		}
-		if err != nil {
-			return gate.Decision{}, true, fmt.Errorf("reading the custom resources of %s: %w", client.ObjectKeyFromObject(in.Running), err)
-		}
-	}
-	if time.Since(started) > readingIsQuick {
-		if inputs, err = r.gateInputs(ctx, namespace, replacements); err != nil {
-			return gate.Decision{}, true, err
-		}
-	}
-	for i := range inputs {
-		inputs[i].Begins, inputs[i].Live = true, live[inputs[i].Running.Name]
-	}
-	return gate.EvaluatePlan(inputs), len(inputs) > 0, nil
+	return decision, len(updates) > 0, err
 }
 
-// gateInputs reads the gate's inputs for each update of a plan.
-func (r *Reconciler) gateInputs(ctx context.Context, namespace string, replacements []replacement) ([]gate.Inputs, error) {
-	updates, err := r.updates(ctx, namespace, replacements)
+// gather reads what the gate depends on for each update of a plan. Custom resources of uninstalled operators are read as the
+// account that the plan is applied as.
+func (r *Reconciler) gather(ctx context.Context, namespace string, p *proposal) ([]live.Update, error) {
+	updates, err := r.updates(ctx, namespace, p.replacements())
 	if err != nil || len(updates) == 0 {
 		return nil, err
 	}
@@ -154,23 +128,23 @@ func (r *Reconciler) gateInputs(ctx context.Context, namespace string, replaceme
 	if err != nil {
 		return nil, err
 	}
-	var out []gate.Inputs
+	var out []live.Update
 	for _, u := range updates {
 		in, err := r.inputsOf(ctx, u, reader, targets)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, in)
+		out = append(out, live.Update{Inputs: in, CSV: u.running, Account: new(p.account())})
 	}
 	return out, nil
 }
 
 func (r *Reconciler) inputsOf(ctx context.Context, u update, reader, targets string) (out gate.Inputs, err error) {
-	out.Running, out.Target, out.Reader, out.Targets = u.running, u.target, reader, targets
+	out.Running, out.Target, out.Reader, out.Targets = csvchain.Version(u.running), u.target, reader, targets
 	key := client.ObjectKeyFromObject(u.running)
 	if u.left != nil {
 		out.Uninstalled, out.Probe = true, annotations.ProbeOf(u.running, u.left.Resources)
-		out.Subscription, err = r.allowing(ctx, u)
+		out.Request, err = r.allowing(ctx, u)
 		return out, err
 	}
 	if out.Probe, err = annotations.Find(ctx, r.Reader, key); err != nil {
@@ -187,7 +161,7 @@ func (r *Reconciler) inputsOf(ctx context.Context, u update, reader, targets str
 	if out.OperatorCondition, err = r.operatorCondition(ctx, key); err != nil {
 		return out, err
 	}
-	out.Subscription, err = r.allowing(ctx, u)
+	out.Request, err = r.allowing(ctx, u)
 	return out, err
 }
 
@@ -204,7 +178,7 @@ func (r *Reconciler) operatorCondition(ctx context.Context, key types.Namespaced
 
 // allowing returns the Subscription on which an administrator allows the target, else the one that has the running
 // CSV installed, or nil.
-func (r *Reconciler) allowing(ctx context.Context, u update) (*v1alpha1.Subscription, error) {
+func (r *Reconciler) allowing(ctx context.Context, u update) (*operator.Request, error) {
 	list := &v1alpha1.SubscriptionList{}
 	if err := r.Reader.List(ctx, list, client.InNamespace(u.running.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", u.running.Namespace, err)
@@ -213,13 +187,13 @@ func (r *Reconciler) allowing(ctx context.Context, u update) (*v1alpha1.Subscrip
 	for i := range list.Items {
 		sub := &list.Items[i]
 		if sub.Annotations[v1alpha1.AnnotationAllowUpgrade] == u.target {
-			return sub, nil
+			return csvchain.Request(sub), nil
 		}
 		if sub.Status.InstalledCSV == u.running.Name || sub.Name == u.running.Annotations[v1alpha1.AnnotationSubscription] {
 			out = sub
 		}
 	}
-	return out, nil
+	return csvchain.Request(out), nil
 }
 
 // hasBegun reports whether a plan has written one of its CSVs. From then on it is resumed, whatever the gate decides:
@@ -256,5 +230,5 @@ func (a *attempt) confirm(ctx context.Context) (time.Time, error) {
 	case !a.asked:
 		return time.Time{}, nil
 	}
-	return a.decided.Add(writesWithin), nil
+	return a.decided.Add(live.DecisionLasts), nil
 }

@@ -2,6 +2,7 @@ package installplan
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -55,16 +56,16 @@ type facts struct {
 }
 
 // stored is the state of the stored content of a plan that is Installing.
-type stored int
+type stored string
 
 const (
-	notStored stored = iota // and nothing has been written
-	kept
-	lost // although something has been written
+	notStored stored = "" // and nothing has been written
+	kept      stored = "Kept"
+	lost      stored = "Lost" // although something has been written
 )
 
 // next returns the action that follows another. Each action is recorded before the next one that depends on it, so an
-// interrupted plan is resumed.
+// interrupted plan is resumed. It panics for an action that ends a reconcile, since no action follows.
 func next(after action, f facts) action {
 	switch after {
 	case begin:
@@ -73,15 +74,24 @@ func next(after action, f facts) action {
 		}
 		return resolvePlan
 	case readStored:
-		if f.stored == kept && !f.begun {
+		switch f.stored {
+		case notStored:
+			return resolvePlan
+		case lost:
+			return fail
+		case kept:
+			if f.begun {
+				return resume
+			}
 			return evaluateKept
 		}
-		return map[stored]action{notStored: resolvePlan, kept: resume, lost: fail}[f.stored]
 	case evaluateKept:
 		if f.gate.Held {
 			return waitForRelease
 		}
 		return resume
+	case resume:
+		return f.onSuccess(applyContent)
 	case resolvePlan:
 		switch {
 		case f.problem == nil:
@@ -105,10 +115,19 @@ func next(after action, f facts) action {
 			return replace(f.plan)
 		}
 		return dryRun
+	case dryRun:
+		return f.onSuccess(storeContent)
 	case storeContent:
 		return applyContent
-	default: // it may have failed
+	case applyContent:
+		return f.onSuccess(finish)
+	case rest, reportProblem, waitForRelease, recreate, retry, fail, finish:
 	}
+	panic(fmt.Sprintf("no action follows %s", after))
+}
+
+// onSuccess returns the given action after one that succeeded, and the action for the error after one that failed.
+func (f facts) onSuccess(do action) action {
 	switch {
 	case isA[*heldError](f.err):
 		return waitForRelease
@@ -119,7 +138,7 @@ func next(after action, f facts) action {
 	case f.err != nil:
 		return retry
 	}
-	return map[action]action{resume: applyContent, dryRun: storeContent, applyContent: finish}[after]
+	return do
 }
 
 func isA[E error](err error) bool {
@@ -134,6 +153,39 @@ func replace(plan *olm.InstallPlan) action {
 		return recreate
 	}
 	return fail
+}
+
+// logValues returns the facts that are set, as keys and values of a log line.
+func (f facts) logValues() []any {
+	var out []any
+	if f.plan.Status.Phase != "" {
+		out = append(out, "phase", f.plan.Status.Phase)
+	}
+	if f.stored != notStored {
+		out = append(out, "storedContent", f.stored)
+	}
+	if f.begun {
+		out = append(out, "begun", true)
+	}
+	if f.unread {
+		out = append(out, "catalogUnread", true)
+	}
+	if f.changed {
+		out = append(out, "contentChanged", true)
+	}
+	if f.gate != nil && !installplanstatus.Approved(f.plan) {
+		out = append(out, "approved", false)
+	}
+	if f.problem != nil {
+		out = append(out, "problem", f.problem.Reason, "message", f.problem.Message)
+	}
+	if f.gate != nil && f.gate.Held {
+		out = append(out, "held", f.gate.Reason, "message", f.gate.Message)
+	}
+	if f.err != nil {
+		out = append(out, "error", f.err.Error())
+	}
+	return out
 }
 
 // result returns the result of installing a plan that an action reports, or nil.

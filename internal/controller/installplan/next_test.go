@@ -2,6 +2,10 @@ package installplan
 
 import (
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
 	"testing"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -91,10 +95,59 @@ func TestNext(t *testing.T) {
 		})
 	}
 	for _, tc := range cases {
-		if _, ok := acts[tc.want]; !ok && ends[tc.want] == nil {
+		if a := new(attempt); a.act(tc.want) == nil && a.end(tc.want) == nil {
 			t.Errorf("%s is never done", tc.want)
 		}
 	}
+}
+
+// TestActions verifies that each action is done, and that another one follows unless it ends the reconcile.
+func TestActions(t *testing.T) {
+	actions := actionsOf(t, "next.go")
+	if len(actions) == 0 {
+		t.Fatal("no action found: has the type been renamed?")
+	}
+	a := &attempt{facts: facts{plan: plan(), gate: &gate.Decision{}}}
+	for _, do := range actions {
+		acts, ends := a.act(do) != nil, a.end(do) != nil
+		if acts == ends && do != begin || do == begin && (acts || ends) {
+			t.Errorf("%s has a method that continues the reconcile: %t; one that ends it: %t", do, acts, ends)
+		}
+		if follows := followedBy(do, a.facts); (follows == "") != ends {
+			t.Errorf("%s is followed by %q, and ends the reconcile: %t", do, follows, ends)
+		}
+	}
+}
+
+// actionsOf returns the constants of type action in a file.
+func actionsOf(t *testing.T, path string) []action {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []action
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if kind, ok := spec.Type.(*ast.Ident); ok && kind.Name == "action" {
+			value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, action(value))
+		}
+		return true
+	})
+	return out
+}
+
+// followedBy returns the action that follows another, or "" if next panics.
+func followedBy(after action, f facts) (out action) {
+	defer func() { _ = recover() }()
+	return next(after, f)
 }
 
 // TestResult verifies the reason and the message of each result, and when it is tried again.

@@ -2,7 +2,6 @@ package olm
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -19,8 +18,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/enqueue"
+	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/status/condition"
@@ -59,8 +58,12 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 		return reconcile.Result{}, err
 	}
 	n, err := cached(r.Client, r.OptIns).readAll(ctx, plan.Namespace, r.Identity)
-	if err != nil || !bridge.Judge(plan, n).Ours {
+	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if verdict := bridge.Judge(plan, n); !verdict.Ours {
+		logVerdict(ctx, verdict)
+		return reconcile.Result{}, nil
 	}
 	if plan, err = find[olm.InstallPlan](ctx, r.Reader, request.NamespacedName); err != nil || !bridge.Waits(plan) {
 		return reconcile.Result{}, err
@@ -69,6 +72,7 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	logVerdict(ctx, verdict)
 	if verdict.Approve() {
 		return apply.Requeue(reconcile.Result{}, r.approve(ctx, plan, verdict))
 	}
@@ -83,46 +87,65 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	return reconcile.Result{RequeueAfter: condition.BackOff(new(since.(metav1.Time)), time.Now())}, nil
 }
 
+// logVerdict logs a Verdict on a plan that waits for approval.
+func logVerdict(ctx context.Context, v bridge.Verdict) {
+	logger := log.FromContext(ctx).V(1)
+	if !logger.Enabled() {
+		return
+	}
+	message := "Holding the InstallPlan"
+	switch {
+	case v.Approve():
+		message = "Approving the InstallPlan"
+	case !v.Ours:
+		message = "Leaving the InstallPlan to its users"
+	}
+	out := []any{"ours", v.Ours}
+	if v.Gate.Reason != "" {
+		out = append(out, "held", v.Gate.Held, "reason", v.Gate.Reason, "message", v.Gate.Message)
+	}
+	if len(v.Missing) > 0 {
+		out = append(out, "missingApprovals", v.Missing)
+	}
+	logger.Info(message, out...)
+}
+
 // judge returns the Verdict on a plan from the state of the API server. If the plan would be approved, that includes
 // the custom resources of the operators that it updates.
 func (r *ApprovalReconciler) judge(ctx context.Context, plan *olm.InstallPlan) (bridge.Verdict, error) {
-	now := at(r.Reader, r.Client, r.OptIns)
-	n, err := now.readLive(ctx, plan.Namespace, r.Identity)
+	var n bridge.Namespace
+	gather := func(ctx context.Context) (out []live.Update, err error) {
+		if n, err = at(r.Reader, r.Client, r.OptIns).readLive(ctx, plan.Namespace, r.Identity); err != nil {
+			return nil, err
+		}
+		for _, in := range n.Updates(plan) {
+			update := live.Update{Inputs: in}
+			if in.Running != nil {
+				update.CSV = n.CSVs[in.Running.Name]
+			}
+			out = append(out, update)
+		}
+		return out, nil
+	}
+	updates, err := gather(ctx)
+	if err != nil {
+		return bridge.Verdict{}, err
+	}
+	if verdict := bridge.Judge(plan, n); !verdict.Approve() {
+		return verdict, nil
+	}
+	decision, err := r.Live.Decide(ctx, updates, gather)
 	if err != nil {
 		return bridge.Verdict{}, err
 	}
 	verdict := bridge.Judge(plan, n)
-	if !verdict.Approve() || verdict.Gate.Overridden {
-		return verdict, nil
-	}
-	live, started := map[string]*v1alpha1.ProbeStatus{}, time.Now()
-	for _, in := range n.Updates(plan) {
-		if !in.AsksLive() {
-			continue
-		}
-		if live[in.Running.Name], err = r.Live.Status(ctx, in.Probe, in.Running); err != nil {
-			return verdict, fmt.Errorf("reading the custom resources of Probe %s: %w", client.ObjectKeyFromObject(in.Probe), err)
-		}
-	}
-	if time.Since(started) > readingIsQuick {
-		if n, err = now.readLive(ctx, plan.Namespace, r.Identity); err != nil {
-			return verdict, err
-		}
-	}
-	n.Begins, n.Live = true, live
-	return bridge.Judge(plan, n), nil
+	verdict.Gate = decision
+	return verdict, nil
 }
-
-// readingIsQuick is how long reading custom resources may take before everything else is read again after it.
-const readingIsQuick = time.Second
-
-// approvesWithin is how long after the decision the approval may take. It is not repeated after that, not even if the API
-// server asks to retry it.
-const approvesWithin = 2 * time.Second
 
 // approve approves a plan as it was judged: a newer resourceVersion is a conflict, and is judged again.
 func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan, verdict bridge.Verdict) error {
-	ctx, cancel := context.WithTimeout(ctx, approvesWithin)
+	ctx, cancel := context.WithTimeout(ctx, live.DecisionLasts)
 	defer cancel()
 	approved := plan.DeepCopy()
 	approved.Spec.Approved = true

@@ -55,6 +55,7 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	waiver, sub := n.Waiver(request.Name)
 	desired := gate.Upgradeable(condition.Spec.Conditions, n.Probe(request.Name), waiver, metav1.NewTime(r.Clock()))
 	if request.NamespacedName == r.Self || !gate.OperatorConditionChanged(condition.Spec.Conditions, desired) {
+		log.FromContext(ctx).V(2).Info("Skipping the update of the OperatorCondition", "self", request.NamespacedName == r.Self)
 		return reconcile.Result{}, nil
 	}
 	if err := r.write(ctx, condition, desired); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
-	"github.com/operator-status/operator-status/internal/bridge"
+	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"

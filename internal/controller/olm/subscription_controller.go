@@ -18,8 +18,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/enqueue"
+	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/optin"
 )
 
@@ -58,12 +58,14 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 	desired := bridge.Conditions(in)
 	h := r.observe(sub)
 	if sub.ResourceVersion == h.replaced {
+		log.FromContext(ctx).V(2).Info("Skipping the update of the Subscription, since the cache does not have the last one yet")
 		return reconcile.Result{}, nil // the cache does not have our write yet; its event enqueues the Subscription
 	}
 	differ, onlyMessages := bridge.Changed(sub.Status.Conditions, desired)
 	if !differ {
 		h.wanting = time.Time{}
 		r.histories.Store(client.ObjectKeyFromObject(sub), h)
+		log.FromContext(ctx).V(2).Info("Skipping the update of the Subscription, since nothing changed")
 		return reconcile.Result{}, nil
 	}
 	if h.wanting.IsZero() {
@@ -71,6 +73,7 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 	}
 	r.histories.Store(client.ObjectKeyFromObject(sub), h)
 	if wait := h.due(onlyMessages).Sub(in.Now.Time); wait > 0 {
+		log.FromContext(ctx).V(1).Info("Delaying the update of the Subscription", "requeueAfter", wait, "changedByOLM", h.at, "onlyMessages", onlyMessages)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	return apply.Requeue(reconcile.Result{}, r.write(ctx, sub, desired, h))

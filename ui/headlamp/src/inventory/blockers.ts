@@ -1,4 +1,4 @@
-// The counterpart of internal/inventory/blockers.go: what keeps an operator from running or being
+// The counterpart of internal/installer/olmv0/blockers.go: what keeps an operator from running or being
 // up to date.
 
 import {

@@ -1,4 +1,4 @@
-// The counterpart of internal/bridge: what operator-status decides and reports beside OLM.
+// The counterpart of internal/installer/olmv0/bridge: what operator-status decides and reports beside OLM.
 
 import { begun, CSVs, running } from './csvchain';
 import * as gate from './gate';

@@ -16,8 +16,8 @@ interface Case {
   trees: string[][] | null;
 }
 
-/** The clusters of the Go tests of internal/inventory, with what it returns for them. */
-const testdata = path.resolve(__dirname, '../../../../internal/inventory/testdata');
+/** The clusters of the Go tests of internal/installer/olmv0, with what it returns for them. */
+const testdata = path.resolve(__dirname, '../../../../internal/installer/olmv0/testdata');
 
 describe.each(fs.readdirSync(testdata))('%s of the Go package', file => {
   const cases = load(fs.readFileSync(path.join(testdata, file), 'utf8')) as Record<string, Case>;

@@ -1,5 +1,5 @@
 // The operators of a cluster: whether each runs and is up to date, and what blocks it. It is pure,
-// and the counterpart of internal/inventory: inventory.test.ts runs the cases of its Go tests.
+// and the counterpart of internal/installer/olmv0: inventory.test.ts runs the cases of its Go tests.
 
 import { blindProbe, Blocker, blockersOf, failedCSV, Impact } from './blockers';
 import { conditions, Namespace, reported, unreadOf, waits } from './bridge';

@@ -1,4 +1,4 @@
-// The counterpart of internal/inventory/tree.go: the objects that an operator consists of.
+// The counterpart of internal/installer/olmv0/tree.go: the objects that an operator consists of.
 
 import { Namespace } from './bridge';
 import { blocked, byNamespace, Operator, planOf } from './inventory';

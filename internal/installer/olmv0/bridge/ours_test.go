@@ -37,7 +37,7 @@ func TestOurs(t *testing.T) {
 // conditionTypes returns the constants of the API that are condition types of a Subscription.
 func conditionTypes(t *testing.T) (out []v1alpha1.SubscriptionConditionType) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../api/operators/v1alpha1/subscription_conditions.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../../api/operators/v1alpha1/subscription_conditions.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

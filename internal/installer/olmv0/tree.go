@@ -1,4 +1,4 @@
-package inventory
+package olmv0
 
 import (
 	"fmt"
@@ -12,15 +12,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operator"
 )
-
-// Node is an object that an operator consists of, or several healthy ones of a kind.
-type Node struct {
-	Name     string // such as "Probe default/foo.v1.0.0", or "3 Deployments"
-	State    string
-	Message  string // may be empty
-	Children []Node
-}
 
 // maxNamed is how many custom resources of a Probe are nodes of their own.
 const maxNamed = 10
@@ -28,10 +21,10 @@ const maxNamed = 10
 // Tree returns the objects that an operator consists of: its PlatformOperator, Subscription, InstallPlan,
 // ClusterServiceVersions, Deployments and Probe, and the custom resources that block it. Healthy objects are only counted
 // if they may be many.
-func Tree(c Cluster, deployments []appsv1.Deployment, op Operator) Node {
+func Tree(c Cluster, deployments []appsv1.Deployment, op operator.Operator) operator.Node {
 	n := byNamespace(c)[op.Namespace]
-	out := Node{Name: "Operator " + op.Namespace + "/" + op.Name, State: string(op.State)}
-	for _, name := range []string{op.CSV, op.Update} {
+	out := operator.Node{Name: "Operator " + op.Namespace + "/" + op.Name, State: string(op.State)}
+	for _, name := range []string{op.Installed, op.Update} {
 		if csv := n.CSVs[name]; csv != nil {
 			out.Children = append(out.Children, n.csvNode(csv, deployments))
 		}
@@ -58,8 +51,8 @@ func (n *namespace) subscription(name string) *v1alpha1.Subscription {
 	return nil
 }
 
-func platformOperatorNode(p *platformv1alpha1.PlatformOperator, subscription Node) Node {
-	out := Node{Name: "PlatformOperator " + p.Name}
+func platformOperatorNode(p *platformv1alpha1.PlatformOperator, subscription operator.Node) operator.Node {
+	out := operator.Node{Name: "PlatformOperator " + p.Name}
 	out.State, out.Message = stateOf(p.Status.Conditions, platformv1alpha1.ConditionReady)
 	ready := 0
 	for _, r := range p.Status.Resources {
@@ -69,23 +62,23 @@ func platformOperatorNode(p *platformv1alpha1.PlatformOperator, subscription Nod
 		case r.Ready:
 			ready++
 		default:
-			out.Children = append(out.Children, Node{Name: r.Reference.Kind + " " + name, State: r.Reason, Message: r.Message})
+			out.Children = append(out.Children, operator.Node{Name: r.Reference.Kind + " " + name, State: r.Reason, Message: r.Message})
 		}
 	}
 	if ready > 0 {
-		out.Children = append(out.Children, Node{Name: count(ready, "composed object"), State: "Ready"})
+		out.Children = append(out.Children, operator.Node{Name: count(ready, "composed object"), State: "Ready"})
 	}
 	out.Children = append(out.Children, subscription)
 	return out
 }
 
-func subscriptionNode(sub *v1alpha1.Subscription, op Operator, plan *olm.InstallPlan, csvs []Node) Node {
-	out := Node{Name: "Subscription " + sub.Namespace + "/" + sub.Name, State: "UpToDate=" + string(op.UpToDate)}
+func subscriptionNode(sub *v1alpha1.Subscription, op operator.Operator, plan *olm.InstallPlan, csvs []operator.Node) operator.Node {
+	out := operator.Node{Name: "Subscription " + sub.Namespace + "/" + sub.Name, State: "UpToDate=" + string(op.UpToDate)}
 	if len(op.Blockers) > 0 {
 		out.State, out.Message = string(op.Blocked()), op.Blockers[0].Cause
 	}
 	if plan != nil {
-		out.Children = append(out.Children, Node{
+		out.Children = append(out.Children, operator.Node{
 			Name: "InstallPlan " + plan.Namespace + "/" + plan.Name, State: string(plan.Status.Phase), Message: planMessage(plan),
 		})
 	}
@@ -105,8 +98,8 @@ func planMessage(plan *olm.InstallPlan) string {
 	return out
 }
 
-func (n *namespace) csvNode(csv *v1alpha1.ClusterServiceVersion, deployments []appsv1.Deployment) Node {
-	out := Node{Name: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, State: string(csv.Status.Phase)}
+func (n *namespace) csvNode(csv *v1alpha1.ClusterServiceVersion, deployments []appsv1.Deployment) operator.Node {
+	out := operator.Node{Name: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, State: string(csv.Status.Phase)}
 	if csv.Status.Phase != olm.CSVPhaseSucceeded {
 		out.Message = csv.Status.Message
 	}
@@ -121,8 +114,8 @@ func (n *namespace) csvNode(csv *v1alpha1.ClusterServiceVersion, deployments []a
 }
 
 // deploymentNodes returns the Deployments of a ClusterServiceVersion. Those that are available are counted.
-func deploymentNodes(csv *v1alpha1.ClusterServiceVersion, deployments []appsv1.Deployment) []Node {
-	var out []Node
+func deploymentNodes(csv *v1alpha1.ClusterServiceVersion, deployments []appsv1.Deployment) []operator.Node {
+	var out []operator.Node
 	available := 0
 	for i := range deployments {
 		d := &deployments[i]
@@ -135,14 +128,14 @@ func deploymentNodes(csv *v1alpha1.ClusterServiceVersion, deployments []appsv1.D
 		case d.Status.ObservedGeneration >= d.Generation && d.Status.AvailableReplicas >= desired:
 			available++
 		default:
-			out = append(out, Node{
+			out = append(out, operator.Node{
 				Name: "Deployment " + d.Namespace + "/" + d.Name, State: fmt.Sprintf("%d/%d", d.Status.AvailableReplicas, desired),
 				Message: unavailable(d),
 			})
 		}
 	}
 	if available > 0 {
-		out = append(out, Node{Name: count(available, "Deployment"), State: "Available"})
+		out = append(out, operator.Node{Name: count(available, "Deployment"), State: "Available"})
 	}
 	return out
 }
@@ -158,19 +151,19 @@ func unavailable(d *appsv1.Deployment) string {
 }
 
 // conditionNodes returns an OperatorCondition that has an effect on updates.
-func conditionNodes(o *operatorsv2.OperatorCondition) []Node {
+func conditionNodes(o *operatorsv2.OperatorCondition) []operator.Node {
 	c := meta.FindStatusCondition(o.Spec.Overrides, operatorsv2.Upgradeable)
 	if c == nil {
 		if c = meta.FindStatusCondition(o.Spec.Conditions, operatorsv2.Upgradeable); c == nil || c.Status == metav1.ConditionTrue {
 			return nil
 		}
 	}
-	return []Node{{Name: "OperatorCondition " + o.Namespace + "/" + o.Name, State: "Upgradeable=" + string(c.Status), Message: c.Message}}
+	return []operator.Node{{Name: "OperatorCondition " + o.Namespace + "/" + o.Name, State: "Upgradeable=" + string(c.Status), Message: c.Message}}
 }
 
 // probeNode returns a Probe with custom resources that block. The others are counted.
-func probeNode(probe *v1alpha1.Probe) Node {
-	out := Node{Name: "Probe " + probe.Namespace + "/" + probe.Name}
+func probeNode(probe *v1alpha1.Probe) operator.Node {
+	out := operator.Node{Name: "Probe " + probe.Namespace + "/" + probe.Name}
 	out.State, out.Message = stateOf(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
 	shown := 0
 	for _, r := range probe.Status.ProbeResources {
@@ -183,14 +176,14 @@ func probeNode(probe *v1alpha1.Probe) Node {
 			name = count(number, r.Kind)
 		}
 		shown += number
-		out.Children = append(out.Children, Node{Name: name, State: "Blocking", Message: strings.Join(r.Reasons, ", ")})
+		out.Children = append(out.Children, operator.Node{Name: name, State: "Blocking", Message: strings.Join(r.Reasons, ", ")})
 	}
 	if summary := probe.Status.Summary; summary != nil {
 		if more := int(summary.NotUpgradeable) - shown; more > 0 {
-			out.Children = append(out.Children, Node{Name: count(more, "more custom resource"), State: "Blocking"})
+			out.Children = append(out.Children, operator.Node{Name: count(more, "more custom resource"), State: "Blocking"})
 		}
 		if others := int(summary.Total - summary.NotUpgradeable); others > 0 {
-			out.Children = append(out.Children, Node{Name: count(others, "custom resource"), State: "Not blocking"})
+			out.Children = append(out.Children, operator.Node{Name: count(others, "custom resource"), State: "Not blocking"})
 		}
 	}
 	return out

@@ -1,4 +1,4 @@
-package inventory
+package olmv0
 
 import (
 	"encoding/json"
@@ -19,7 +19,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/bridge"
+	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // The plugin for Headlamp in ui/headlamp computes the operators of a cluster, too, since it runs in a browser. Its tests
@@ -53,7 +54,7 @@ type sharedOperator struct {
 	Package          string                 `json:"package,omitempty"`
 	Channel          string                 `json:"channel,omitempty"`
 	Catalog          string                 `json:"catalog,omitempty"`
-	State            State                  `json:"state"`
+	State            operator.State         `json:"state"`
 	CSV              string                 `json:"csv,omitempty"`
 	Version          string                 `json:"version,omitempty"`
 	UpToDate         metav1.ConditionStatus `json:"upToDate"`
@@ -70,12 +71,12 @@ type sharedApproval struct {
 }
 
 type sharedBlocker struct {
-	Impact Impact       `json:"impact"`
-	By     string       `json:"by"`
-	Reason string       `json:"reason"`
-	Since  metav1.Time  `json:"since,omitzero"`
-	Cause  string       `json:"cause"`
-	Steps  []sharedStep `json:"steps"`
+	Impact operator.Impact `json:"impact"`
+	By     string          `json:"by"`
+	Reason string          `json:"reason"`
+	Since  metav1.Time     `json:"since,omitzero"`
+	Cause  string          `json:"cause"`
+	Steps  []sharedStep    `json:"steps"`
 }
 
 type sharedStep struct {
@@ -91,7 +92,7 @@ func shared(reason string, c Cluster, deployments ...appsv1.Deployment) sharedCa
 	}}
 	for _, o := range Operators(c) {
 		to := sharedOperator{
-			o.Namespace, o.Name, o.PlatformOperator, o.Package, o.Channel, o.Catalog, o.State, o.CSV, o.Version, o.UpToDate, o.Update, o.Upgradeable, nil,
+			o.Namespace, o.Name, o.PlatformOperator, o.Package, o.Channel, o.Catalog, o.State, o.Installed, o.Version, o.UpToDate, o.Update, o.Upgradeable, nil,
 			[]sharedBlocker{}, o.Unread,
 		}
 		if o.Approval != nil {
@@ -127,8 +128,8 @@ func TestRandomClusters(t *testing.T) {
 			in = r.unread(in)
 		}
 		for _, o := range Operators(in) {
-			if (o.State == NotInstalled || o.State == Unknown) != (o.CSV == "") || (o.CSV == "") != (o.Version == "") {
-				t.Fatalf("%s: %s/%s is %s with ClusterServiceVersion %q of version %q", name, o.Namespace, o.Name, o.State, o.CSV, o.Version)
+			if (o.State == operator.NotInstalled || o.State == operator.Unknown) != (o.Installed == "") || (o.Installed == "") != (o.Version == "") {
+				t.Fatalf("%s: %s/%s is %s with ClusterServiceVersion %q of version %q", name, o.Namespace, o.Name, o.State, o.Installed, o.Version)
 			}
 			for _, b := range o.Blockers {
 				if b.By == "" || b.Cause == "" && b.Reason == "" {
@@ -161,8 +162,8 @@ func TestUnread(t *testing.T) {
 			continue
 		}
 		part := r.unread(whole)
-		for what, describe := range map[string]func(Cluster) []Operator{"Operators": Operators, "Check": Check} {
-			truth, subs := map[string]Operator{}, map[string]*v1alpha1.Subscription{}
+		for what, describe := range map[string]func(Cluster) []operator.Operator{"Operators": Operators, "Check": Check} {
+			truth, subs := map[string]operator.Operator{}, map[string]*v1alpha1.Subscription{}
 			for i := range whole.Subscriptions {
 				subs[whole.Subscriptions[i].Name] = &whole.Subscriptions[i]
 			}
@@ -188,20 +189,20 @@ func impossible(c Cluster) bool {
 
 // contradicts returns the first false claim of an operator that was described without some kinds, or "". A blocker may
 // quote a condition of its Subscription.
-func contradicts(o, truth Operator, sub *v1alpha1.Subscription) string {
+func contradicts(o, truth operator.Operator, sub *v1alpha1.Subscription) string {
 	switch {
-	case o.State != Unknown && o.State != truth.State:
+	case o.State != operator.Unknown && o.State != truth.State:
 		return "its state is another"
 	case o.UpToDate != metav1.ConditionUnknown && o.UpToDate != truth.UpToDate:
 		return "whether it is up to date is not so"
 	case o.Upgradeable != metav1.ConditionUnknown && o.Upgradeable != truth.Upgradeable:
 		return "whether it is upgradeable is not so"
-	case len(o.Unread) == 0 && (truth.Blocked() == Broken && o.Blocked() != Broken || truth.Blocked() == Held && o.Blocked() == ""):
+	case len(o.Unread) == 0 && (truth.Blocked() == operator.Broken && o.Blocked() != operator.Broken || truth.Blocked() == operator.Held && o.Blocked() == ""):
 		return "more blocks it, and nothing that it depends on is unread"
 	}
 	for _, b := range o.Blockers {
-		same := func(other Blocker) bool {
-			return b.Impact == other.Impact && (b.Impact == Held || b.Reason == other.Reason)
+		same := func(other operator.Blocker) bool {
+			return b.Impact == other.Impact && (b.Impact == operator.Held || b.Reason == other.Reason)
 		}
 		if !slices.ContainsFunc(truth.Blockers, same) && !quotes(b, sub) {
 			return "it has not the blocker " + b.Reason
@@ -211,7 +212,7 @@ func contradicts(o, truth Operator, sub *v1alpha1.Subscription) string {
 }
 
 // quotes reports whether a blocker quotes a condition of a Subscription, which may be nil.
-func quotes(b Blocker, sub *v1alpha1.Subscription) bool {
+func quotes(b operator.Blocker, sub *v1alpha1.Subscription) bool {
 	return sub != nil && slices.ContainsFunc(sub.Status.Conditions, func(c v1alpha1.SubscriptionCondition) bool {
 		return c.Reason == b.Reason && strings.HasPrefix(c.Message, b.Cause)
 	})

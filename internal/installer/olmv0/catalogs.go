@@ -1,13 +1,14 @@
-package inventory
+package olmv0
 
 import (
 	"cmp"
 
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/bridge"
+	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 )
 
 // Catalog describes a CatalogSource.
@@ -21,11 +22,11 @@ type Catalog struct {
 	Polled metav1.Time
 }
 
-// Catalogs returns the catalogs of a cluster.
-func Catalogs(c Cluster) []Catalog {
+// Catalogs describes CatalogSources.
+func Catalogs(sources []olm.CatalogSource) []Catalog {
 	var out []Catalog
-	for i := range c.CatalogSources {
-		source := &c.CatalogSources[i]
+	for i := range sources {
+		source := &sources[i]
 		healthy := meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionHealthy)
 		if healthy == nil {
 			ofOLM := bridge.CatalogHealth(source)

@@ -9,12 +9,12 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/operator"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
@@ -38,11 +38,6 @@ type Namespace struct {
 	// Reader identifies the process that reads custom resources now. Targets is the hash of the OperatorGroup's target
 	// namespaces.
 	Reader, Targets string
-
-	// Begins is true if the update starts unless it is held. Live then has the status of each Probe by name, computed from
-	// its current custom resources.
-	Begins bool
-	Live   map[string]*v1alpha1.ProbeStatus
 
 	// Readers has the current reader of each Probe by name. Where it has none, PodReady reports whether the pod of a
 	// Probe with isolation Pod is one.
@@ -112,8 +107,8 @@ func (n Namespace) takenOver(plan *olm.InstallPlan, sub *v1alpha1.Subscription) 
 			continue
 		}
 		out = append(out, gate.Inputs{
-			Subscription: sub, Target: target, BesideOLM: true, Uninstalled: true, Probe: u.Probe, Begins: n.Begins,
-			Running: &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: sub.Namespace, Name: u.Name}},
+			Request: csvchain.Request(sub), Target: target, BesideOLM: true, Uninstalled: true, Probe: u.Probe,
+			Running: &operator.Version{Ref: operator.Ref{Kind: v1alpha1.ClusterServiceVersionKind, Namespace: sub.Namespace, Name: u.Name}},
 		})
 	}
 	return out
@@ -163,14 +158,13 @@ func installs(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
 // Update returns the inputs of the decision about the update of a Subscription. It finds the running CSV from the installed
 // one, which does not run yet while OLM itself holds the update.
 func (n Namespace) Update(sub *v1alpha1.Subscription) gate.Inputs {
-	out := gate.Inputs{Subscription: sub, Target: sub.Status.CurrentCSV, BesideOLM: true, Reader: n.Reader, Targets: n.Targets}
+	out := gate.Inputs{Request: csvchain.Request(sub), Target: sub.Status.CurrentCSV, BesideOLM: true, Reader: n.Reader, Targets: n.Targets}
 	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
 	if running == nil || !MayHaveRun(running) {
 		return out
 	}
-	out.Running, out.Probe, out.OperatorCondition = running, n.Probes[running.Name], n.OperatorConditions[running.Name]
+	out.Running, out.Probe, out.OperatorCondition = csvchain.Version(running), n.Probes[running.Name], n.OperatorConditions[running.Name]
 	out.OptedIn, out.Own = n.OptedIn[running.Name], n.Own[running.Name]
-	out.Begins, out.Live = n.Begins, n.Live[running.Name]
 	out.Reader = cmp.Or(n.Readers[running.Name], gate.ReportedReader(out.Probe, n.Reader))
 	return out
 }
@@ -194,7 +188,7 @@ func (n Namespace) HeldByOLM(sub *v1alpha1.Subscription) gate.Decision {
 	if !out.Held {
 		hold := gate.Hold{
 			Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Target: target.Name, Cause: messages.Line(target.Status.Message),
-			By: gate.Object{Kind: v1alpha1.ClusterServiceVersionKind, Namespace: target.Namespace, Name: target.Name},
+			By: operator.Ref{Kind: v1alpha1.ClusterServiceVersionKind, Namespace: target.Namespace, Name: target.Name},
 		}
 		out = gate.Decision{Held: true, Reason: hold.Reason, Holds: []gate.Hold{hold}, Message: hold.Message()}
 	}
@@ -221,7 +215,11 @@ func missing(plan *olm.InstallPlan, subs []string) string {
 
 // Probe returns the inputs for the Probe of a ClusterServiceVersion.
 func (n Namespace) Probe(name string) gate.Inputs {
-	return gate.Inputs{Running: n.CSVs[name], Probe: n.Probes[name], OptedIn: n.OptedIn[name], Own: n.Own[name]}
+	out := gate.Inputs{Probe: n.Probes[name], OptedIn: n.OptedIn[name], Own: n.Own[name]}
+	if csv := n.CSVs[name]; csv != nil {
+		out.Running = csvchain.Version(csv)
+	}
+	return out
 }
 
 // Waiver returns why the Probe of an operator has no effect on its OperatorCondition, and the Subscription that causes

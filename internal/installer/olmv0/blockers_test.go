@@ -1,4 +1,4 @@
-package inventory
+package olmv0
 
 import (
 	"testing"
@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // TestReportedHold verifies that no text quoted in a message becomes a command if only the message is known.
@@ -41,7 +43,7 @@ func TestReportedHold(t *testing.T) {
 			}
 			command := ""
 			for _, step := range got[0].Steps {
-				if step.To == toUpdateAnyway {
+				if step.To == installer.ToUpdateAnyway {
 					command = step.Command
 				}
 			}
@@ -69,18 +71,18 @@ func TestHeldUpdate(t *testing.T) {
 		Subscriptions: []v1alpha1.Subscription{s}, ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{running},
 		Probes: []v1alpha1.Probe{busy}, OperatorConditions: []operatorsv2.OperatorCondition{full},
 	}
-	anyway := Step{toUpdateAnyway, `kubectl patch operatorcondition -n default foo.v1 --type=merge -p ` +
+	anyway := operator.Step{To: installer.ToUpdateAnyway, Command: `kubectl patch operatorcondition -n default foo.v1 --type=merge -p ` +
 		`'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`}
-	want := []Blocker{
+	want := []operator.Blocker{
 		{
-			Impact: Held, By: "Probe default/foo.v1", Reason: v1alpha1.ReasonProbeNotUpgradeable, Since: at(2),
+			Impact: operator.Held, By: "Probe default/foo.v1", Reason: v1alpha1.ReasonProbeNotUpgradeable, Since: at(2),
 			Cause: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: busy",
-			Steps: append(waitedFor(&busy), anyway),
+			Steps: append(installer.StepsTo(operator.Ref{Kind: "Probe"}, &busy), anyway),
 		},
 		{
-			Impact: Held, By: "OperatorCondition default/foo.v1", Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Since: at(3),
+			Impact: operator.Held, By: "OperatorCondition default/foo.v1", Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Since: at(3),
 			Cause: "The update to foo.v2 is held: OperatorCondition default/foo.v1 reports Upgradeable=False: full",
-			Steps: []Step{{"To see why", "kubectl describe operatorcondition -n default foo.v1"}, anyway},
+			Steps: []operator.Step{{To: "To see why", Command: "kubectl describe operatorcondition -n default foo.v1"}, anyway},
 		},
 	}
 	if diff := cmp.Diff(want, byNamespace(c)["default"].heldUpdate(&c.Subscriptions[0], held, nil)); diff != "" {
@@ -103,7 +105,7 @@ func TestForeignNames(t *testing.T) {
 	for i := range probe.Status.ProbeResources {
 		probe.Status.ProbeResources[i].Name = evil
 	}
-	if steps := waitedFor(&probe); len(steps) > 0 {
+	if steps := installer.StepsTo(operator.Ref{Kind: "Probe"}, &probe); len(steps) > 0 {
 		t.Errorf("custom resource: %+v", steps)
 	}
 }

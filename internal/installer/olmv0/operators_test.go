@@ -1,4 +1,4 @@
-package inventory
+package olmv0
 
 import (
 	"slices"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operator"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 	"github.com/operator-status/operator-status/internal/test/golden"
 )
@@ -81,22 +82,22 @@ func probe(reason string) v1alpha1.Probe {
 	return out
 }
 
-// brief is the part of an Operator that the rows are about.
+// brief is the part of an operator that the rows are about.
 type brief struct {
-	State       State
+	State       operator.State
 	CSV         string
 	Version     string
 	UpToDate    metav1.ConditionStatus
 	Update      string
 	Upgradeable metav1.ConditionStatus
-	Approval    *Approval
+	Approval    *operator.Approval
 	Blockers    []string // impact, by, reason
 	Since       int64    // of the first
 	Steps       []string // of the first
 }
 
-func inBrief(o Operator) brief {
-	out := brief{State: o.State, CSV: o.CSV, Version: o.Version, UpToDate: o.UpToDate, Update: o.Update, Upgradeable: o.Upgradeable, Approval: o.Approval}
+func inBrief(o operator.Operator) brief {
+	out := brief{State: o.State, CSV: o.Installed, Version: o.Version, UpToDate: o.UpToDate, Update: o.Update, Upgradeable: o.Upgradeable, Approval: o.Approval}
 	for i, b := range o.Blockers {
 		out.Blockers = append(out.Blockers, string(b.Impact)+" by "+b.By+": "+b.Reason)
 		if i > 0 {
@@ -130,7 +131,7 @@ func TestOperators(t *testing.T) {
 				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)},
 				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
 			},
-			want: brief{State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Upgradeable: yes},
+			want: brief{State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Upgradeable: yes},
 		},
 		"WaitsForApproval": {
 			reason: "A plan that waits for a user is a hold, with the command that ends it.",
@@ -140,7 +141,7 @@ func TestOperators(t *testing.T) {
 				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseRequiresApproval, "foo.v2")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: yes, Approval: &Approval{"install-1", []string{"foo.v2"}}, Update: "foo.v2",
+				State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: yes, Approval: &operator.Approval{Plan: "install-1", Installs: []string{"foo.v2"}}, Update: "foo.v2",
 				Since:    1000,
 				Blockers: []string{"Held by InstallPlan default/install-1: RequiresApproval"},
 				Steps:    []string{`To approve it: kubectl patch installplan -n default install-1 --type=merge -p '{"spec":{"approved":true}}'`},
@@ -155,7 +156,7 @@ func TestOperators(t *testing.T) {
 				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)}, Probes: []v1alpha1.Probe{probe("")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2", Since: 1000,
+				State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2", Since: 1000,
 				Blockers: []string{"Held by Probe default/foo.v1: ProbeNotUpgradeable"},
 				Steps: []string{
 					"To see the blocking resource: kubectl get foos.example.com -n apps example -o yaml",
@@ -171,7 +172,7 @@ func TestOperators(t *testing.T) {
 				InstallPlans: []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Upgradeable: no, Since: 1000,
+				State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Upgradeable: no, Since: 1000,
 				Blockers: []string{"Broken by Probe default/foo.v1: Forbidden"},
 				Steps:    []string{"To see why: kubectl describe probe -n default foo.v1"},
 			},
@@ -185,7 +186,7 @@ func TestOperators(t *testing.T) {
 				CatalogSources: []olm.CatalogSource{catalog()}, ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: yes, Update: "foo.v2", Since: 1000,
+				State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: yes, Update: "foo.v2", Since: 1000,
 				Blockers: []string{"Broken by InstallPlan default/install-1: RequirementsNotMet"},
 				Steps:    []string{"To see why: kubectl describe installplan -n default install-1"},
 			},
@@ -199,7 +200,7 @@ func TestOperators(t *testing.T) {
 				CatalogSources: []olm.CatalogSource{catalog()},
 			},
 			want: brief{
-				State: NotInstalled, UpToDate: no, Upgradeable: unknown, Since: 1000,
+				State: operator.NotInstalled, UpToDate: no, Upgradeable: unknown, Since: 1000,
 				Blockers: []string{"Broken by Subscription default/foo: PackageNotFound"},
 				Steps:    []string{"To see why: kubectl describe subscription.operators.coreos.com -n default foo"},
 			},
@@ -208,7 +209,7 @@ func TestOperators(t *testing.T) {
 			reason: "A catalog that does not exist breaks the Subscription, before anything else does.",
 			in:     Cluster{Subscriptions: []v1alpha1.Subscription{sub("", "")}},
 			want: brief{
-				State: NotInstalled, UpToDate: no, Upgradeable: unknown,
+				State: operator.NotInstalled, UpToDate: no, Upgradeable: unknown,
 				Blockers: []string{"Broken by CatalogSource olm/catalog: CatalogSourceNotFound"},
 				Steps:    []string{"To see why: kubectl describe catalogsource -n olm catalog"},
 			},
@@ -221,7 +222,7 @@ func TestOperators(t *testing.T) {
 				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v2")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2",
+				State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2",
 				Blockers: []string{"Held by OperatorCondition default/foo.v1: OperatorConditionNotUpgradeable"},
 				Steps:    []string{"To see why: kubectl describe operatorcondition -n default foo.v1"},
 			},
@@ -236,7 +237,7 @@ func TestOperators(t *testing.T) {
 				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v2")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2",
+				State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2",
 				Blockers: []string{"Held by OperatorCondition default/foo.v1: OperatorConditionNotUpgradeable"},
 				Steps:    []string{"To see why: kubectl describe operatorcondition -n default foo.v1"},
 			},
@@ -251,7 +252,7 @@ func TestOperators(t *testing.T) {
 				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v2")},
 			},
 			want: brief{
-				State: Running, CSV: "foo.v2", Version: "2.0.0", UpToDate: no, Upgradeable: yes, Since: 1000,
+				State: operator.Running, CSV: "foo.v2", Version: "2.0.0", UpToDate: no, Upgradeable: yes, Since: 1000,
 				Blockers: []string{"Held by Subscription default/foo: ConstraintsNotSatisfiable"},
 				Steps: []string{"To have OLM resolve it now: kubectl annotate --overwrite subscription.operators.coreos.com -n default foo " +
 					"operatorstatus.io/resolve-anew=$(date +%s)"},
@@ -261,7 +262,7 @@ func TestOperators(t *testing.T) {
 			reason: "A ClusterServiceVersion that was applied by hand is an operator, too.",
 			in:     Cluster{ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseFailed)}},
 			want: brief{
-				State: Failed, CSV: "foo.v1", Version: "1.0.0", UpToDate: unknown, Upgradeable: yes, Since: 1000,
+				State: operator.Failed, CSV: "foo.v1", Version: "1.0.0", UpToDate: unknown, Upgradeable: yes, Since: 1000,
 				Blockers: []string{"Broken by ClusterServiceVersion default/foo.v1: InstallComponentFailed"},
 				Steps:    []string{"To see why: kubectl describe clusterserviceversion -n default foo.v1"},
 			},
@@ -273,7 +274,7 @@ func TestOperators(t *testing.T) {
 				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseInstalling)},
 				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
 			},
-			want: brief{State: Installing, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: unknown},
+			want: brief{State: operator.Installing, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: unknown},
 		},
 	}
 	goldens := golden.Open(t)
@@ -310,7 +311,7 @@ func TestUnresolvedNeighbor(t *testing.T) {
 	golden.Open(t).Check(t, "UnresolvedNeighbor", shared("A Subscription waits for another that OLM holds.", in))
 	got := Operators(in)
 	want := brief{
-		State: NotInstalled, UpToDate: metav1.ConditionFalse, Upgradeable: metav1.ConditionUnknown, Since: 1000,
+		State: operator.NotInstalled, UpToDate: metav1.ConditionFalse, Upgradeable: metav1.ConditionUnknown, Since: 1000,
 		Blockers: []string{"Held by Subscription default/foo: ConstraintsNotSatisfiable"},
 		Steps:    []string{"To see its blockers: kubectl operator-status why -n default foo"},
 	}
@@ -391,10 +392,10 @@ func TestLimited(t *testing.T) {
 // TestDistinct verifies that a cause is listed once for each impact, since the earliest known time.
 func TestDistinct(t *testing.T) {
 	at := metav1.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	broken, held := Blocker{Impact: Broken, Cause: "full"}, Blocker{Impact: Held, Cause: "full"}
+	broken, held := operator.Blocker{Impact: operator.Broken, Cause: "full"}, operator.Blocker{Impact: operator.Held, Cause: "full"}
 	dated := broken
 	dated.Since = at
-	if diff := cmp.Diff([]Blocker{dated, held}, distinct([]Blocker{broken, held, dated})); diff != "" {
+	if diff := cmp.Diff([]operator.Blocker{dated, held}, distinct([]operator.Blocker{broken, held, dated})); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

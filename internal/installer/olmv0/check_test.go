@@ -1,4 +1,4 @@
-package inventory
+package olmv0
 
 import (
 	"strings"
@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
@@ -98,36 +99,10 @@ func TestCheck(t *testing.T) {
 				t.Errorf("%s\nblockers: -want +got\n%s", tc.reason, diff)
 			}
 			for _, step := range got.Steps {
-				if strings.Contains(step, "newer version is") || strings.HasPrefix(step, toUpdateAnyway) && name != "Holds" {
+				if strings.Contains(step, "newer version is") || strings.HasPrefix(step, installer.ToUpdateAnyway) && name != "Holds" {
 					t.Errorf("%s\na step names a version that there is not: %s", tc.reason, step)
 				}
 			}
 		})
-	}
-}
-
-// TestOrphans verifies that a Probe without an operator is reported beside the existing operators.
-func TestOrphans(t *testing.T) {
-	orphan := probe(v1alpha1.ReasonOperatorNotFound)
-	orphan.Name = "foo.v0"
-	in := Cluster{
-		Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v1")}, CatalogSources: []olm.CatalogSource{catalog()},
-		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseSucceeded)},
-		InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v1")},
-		Probes:                 []v1alpha1.Probe{orphan},
-	}
-	var got []string
-	for _, op := range Check(in) {
-		for _, line := range append(inBrief(op).Blockers, inBrief(op).Steps...) {
-			got = append(got, op.Name+": "+line)
-		}
-	}
-	want := []string{
-		"foo.v0: Broken by Probe default/foo.v0: OperatorNotFound",
-		"foo.v0: To see why: kubectl describe probe -n default foo.v0",
-		"foo.v0: To remove it: kubectl delete probe -n default foo.v0",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("blockers and steps: -want +got\n%s", diff)
 	}
 }

@@ -1,6 +1,6 @@
-// Package inventory lists the operators of a cluster: whether each runs and is up to date, and its blockers. It is pure,
-// and reads only data that OLM or operator-status wrote, so it also works on a cluster with OLM alone.
-package inventory
+// Package olmv0 describes the operators that OLM installed, or the built-in loops of operator-status, which have OLM's API. It
+// is pure, and reads only data that OLM or operator-status wrote, so it also works on a cluster with OLM alone.
+package olmv0
 
 import (
 	"cmp"
@@ -16,9 +16,11 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/bridge"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // Cluster holds the objects of a cluster that describe its operators, as read at one moment. A kind that is not installed
@@ -40,77 +42,13 @@ type Cluster struct {
 
 // Kinds that Unread may name.
 const (
+	Subscriptions          = "Subscriptions"
 	ClusterServiceVersions = "ClusterServiceVersions"
 	InstallPlans           = "InstallPlans"
 	Probes                 = "Probes"
 	OperatorConditions     = "OperatorConditions"
 	CatalogSources         = "CatalogSources"
 )
-
-// State is whether an operator runs.
-type State string
-
-// States of an operator.
-const (
-	Running      State = "Running"      // its ClusterServiceVersion has Succeeded, also during an update
-	Installing   State = "Installing"   // its first version is being installed
-	Failed       State = "Failed"       // its ClusterServiceVersion has Failed
-	NotInstalled State = "NotInstalled" // nothing is being installed
-	Unknown      State = "Unknown"      // its ClusterServiceVersions may not be read
-)
-
-// States are those of operators all of whose objects may be read.
-var States = []State{Running, Installing, Failed, NotInstalled}
-
-// Operator describes one operator.
-type Operator struct {
-	// Namespace and Name of its Subscription, or of its ClusterServiceVersion if it has no Subscription.
-	Namespace, Name string
-
-	// PlatformOperator that composes the Subscription, or empty.
-	PlatformOperator string
-
-	Package, Channel string
-	Catalog          string // <namespace>/<name>
-
-	State    State
-	CSV      string // the ClusterServiceVersion that runs, or is being installed first; may be empty
-	Version  string // its version
-	UpToDate metav1.ConditionStatus
-
-	// Update is the ClusterServiceVersion to be installed next, or empty.
-	Update string
-
-	// Upgradeable reports whether the operator and its Probe allow an update, even if none is available. It is Unknown if
-	// nothing has run.
-	Upgradeable metav1.ConditionStatus
-
-	// Approval is the InstallPlan that waits for a user to approve it, or nil.
-	Approval *Approval
-
-	// Blockers keep the operator from running or being up to date. Those with impact Broken are first.
-	Blockers []Blocker
-
-	// Unread are the kinds that may not be read and could reveal more blockers.
-	Unread []string
-}
-
-// Approval is an InstallPlan that waits for approval.
-type Approval struct {
-	Plan     string   // its name, in the namespace of the operator
-	Installs []string // its ClusterServiceVersions, of all operators
-}
-
-// Blocked returns the worst impact of the operator's blockers, or "".
-func (o Operator) Blocked() Impact {
-	if len(o.Blockers) == 0 {
-		return ""
-	}
-	return o.Blockers[0].Impact
-}
-
-// Undecided reports whether nothing that may be read blocks the operator, but something else might.
-func (o Operator) Undecided() bool { return len(o.Blockers) == 0 && len(o.Unread) > 0 }
 
 // namespace holds the objects of one namespace, by name.
 type namespace struct {
@@ -129,7 +67,7 @@ func (n *namespace) unreadOf(kinds ...string) []string {
 }
 
 // Operators returns the operators of a cluster, sorted by namespace and name.
-func Operators(c Cluster) []Operator {
+func Operators(c Cluster) []operator.Operator {
 	spaces := byNamespace(c)
 	catalogs := map[types.NamespacedName]*olm.CatalogSource{}
 	for i := range c.CatalogSources {
@@ -137,13 +75,13 @@ func Operators(c Cluster) []Operator {
 	}
 	composed := composers(c.PlatformOperators)
 	described := map[types.NamespacedName]bool{}
-	var out []Operator
+	var out []operator.Operator
 	for i := range c.Subscriptions {
 		sub := &c.Subscriptions[i]
 		n := spaces[sub.Namespace]
 		o := subscribed(sub, n, catalogs)
 		o.PlatformOperator = composed[nameOf(sub)]
-		for _, name := range []string{sub.Status.InstalledCSV, sub.Status.CurrentCSV, o.CSV} {
+		for _, name := range []string{sub.Status.InstalledCSV, sub.Status.CurrentCSV, o.Installed} {
 			described[types.NamespacedName{Namespace: sub.Namespace, Name: name}] = true
 		}
 		out = append(out, o)
@@ -154,14 +92,7 @@ func Operators(c Cluster) []Operator {
 			out = append(out, unsubscribed(csv, spaces[csv.Namespace]))
 		}
 	}
-	return sorted(out)
-}
-
-func sorted(out []Operator) []Operator {
-	slices.SortFunc(out, func(a, b Operator) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return out
+	return operator.Sorted(out)
 }
 
 func byNamespace(c Cluster) map[string]*namespace {
@@ -214,8 +145,8 @@ func composers(ops []platformv1alpha1.PlatformOperator) map[types.NamespacedName
 }
 
 // subscribed describes the operator of a Subscription.
-func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.NamespacedName]*olm.CatalogSource) Operator {
-	out := Operator{Namespace: sub.Namespace, Name: sub.Name, UpToDate: metav1.ConditionUnknown}
+func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.NamespacedName]*olm.CatalogSource) operator.Operator {
+	out := operator.Operator{Namespace: sub.Namespace, Name: sub.Name, UpToDate: metav1.ConditionUnknown}
 	var catalog *olm.CatalogSource
 	if spec := sub.Spec; spec != nil {
 		key := types.NamespacedName{Namespace: spec.CatalogSourceNamespace, Name: spec.CatalogSource}
@@ -229,21 +160,21 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 	out.UpToDate = metav1.ConditionStatus(status.GetCondition(v1alpha1.SubscriptionUpToDate).Status)
 
 	csv := csvchain.Running(n.CSVs, cmp.Or(sub.Status.InstalledCSV, sub.Status.CurrentCSV))
-	out.describe(csv, n)
+	describe(&out, csv, n)
 	out.Upgradeable = n.upgradeable(csv)
 	if status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
 		out.Upgradeable = metav1.ConditionFalse
 	}
 	if bridge.Waits(plan) {
-		out.Approval = &Approval{Plan: plan.Name, Installs: plan.Spec.ClusterServiceVersionNames}
+		out.Approval = &operator.Approval{Plan: plan.Name, Installs: plan.Spec.ClusterServiceVersionNames}
 	}
-	if target := sub.Status.CurrentCSV; target != out.CSV {
+	if target := sub.Status.CurrentCSV; target != out.Installed {
 		out.Update = target
 	}
 	out.Blockers = blockersOf(sub, status, n, plan)
 	out.Unread = n.unreadOf(ClusterServiceVersions, Probes)
 	if !reported(sub) {
-		out.limit(n.undecided(sub, catalog))
+		addUnread(&out, n.undecided(sub, catalog))
 	}
 	return out
 }
@@ -260,8 +191,8 @@ func (n *namespace) undecided(sub *v1alpha1.Subscription, catalog *olm.CatalogSo
 	return out
 }
 
-// limit adds unread kinds to an operator, and replaces each True that depends on them with Unknown.
-func (o *Operator) limit(unread []string) {
+// addUnread adds unread kinds to an operator, and replaces each True that depends on them with Unknown.
+func addUnread(o *operator.Operator, unread []string) {
 	if len(unread) == 0 {
 		return
 	}
@@ -320,14 +251,14 @@ func (n *namespace) unknown(plan *olm.InstallPlan) []v1alpha1.SubscriptionCondit
 }
 
 // unsubscribed describes the operator of a ClusterServiceVersion that no Subscription installed.
-func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) Operator {
-	out := Operator{Namespace: csv.Namespace, Name: csv.Name, UpToDate: metav1.ConditionUnknown}
-	out.describe(csv, n)
+func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) operator.Operator {
+	out := operator.Operator{Namespace: csv.Namespace, Name: csv.Name, UpToDate: metav1.ConditionUnknown}
+	describe(&out, csv, n)
 	out.Upgradeable = n.upgradeable(csv)
 	if b := failedCSV(csv); b != nil {
 		out.Blockers = append(out.Blockers, *b)
 	}
-	if b := blindProbe(n.Probes[csv.Name]); b != nil {
+	if b := installer.Unreliable(n.Probes[csv.Name]); b != nil {
 		out.Blockers = append(out.Blockers, *b)
 	}
 	out.Unread = n.unreadOf(Probes)
@@ -335,24 +266,24 @@ func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) Operator {
 }
 
 // describe sets the state and version from the running ClusterServiceVersion, which may be nil.
-func (o *Operator) describe(csv *v1alpha1.ClusterServiceVersion, n *namespace) {
+func describe(o *operator.Operator, csv *v1alpha1.ClusterServiceVersion, n *namespace) {
 	switch {
 	case csv != nil:
 	case n.isUnread(ClusterServiceVersions):
-		o.State = Unknown
+		o.State = operator.Unknown
 		return
 	default:
-		o.State = NotInstalled
+		o.State = operator.NotInstalled
 		return
 	}
-	o.CSV, o.Version = csv.Name, csv.Spec.Version.String()
+	o.Installed, o.Version = csv.Name, csv.Spec.Version.String()
 	switch phase := csv.Status.Phase; {
 	case phase == olm.CSVPhaseFailed:
-		o.State = Failed
+		o.State = operator.Failed
 	case phase == olm.CSVPhaseSucceeded || phase == olm.CSVPhaseReplacing || phase == olm.CSVPhaseDeleting || csvchain.Ran(csv):
-		o.State = Running
+		o.State = operator.Running
 	default:
-		o.State = Installing
+		o.State = operator.Installing
 	}
 }
 
@@ -376,15 +307,7 @@ func (n *namespace) upgradeable(csv *v1alpha1.ClusterServiceVersion) metav1.Cond
 func (n *namespace) nextUpdate(csv *v1alpha1.ClusterServiceVersion) gate.Decision {
 	in := n.Probe(csv.Name)
 	in.OperatorCondition, in.Target = n.OperatorConditions[csv.Name], "a newer version"
-	return gate.Evaluate(asReported(in))
-}
-
-// asReported takes the reader and the target namespaces from the status of the Probe.
-func asReported(in gate.Inputs) gate.Inputs {
-	if in.Probe != nil {
-		in.Reader, in.Targets = gate.ReportedReader(in.Probe, in.Probe.Status.Reader), in.Probe.Status.ObservedTargets
-	}
-	return in
+	return gate.Evaluate(in.AsReported())
 }
 
 // planOf returns the InstallPlan that a Subscription refers to, or nil.
@@ -397,10 +320,4 @@ func (n *namespace) planOf(sub *v1alpha1.Subscription) *olm.InstallPlan {
 
 func nameOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-// Is reports whether a user may call the operator by a name: that of its Subscription, package, ClusterServiceVersion or
-// PlatformOperator.
-func (o Operator) Is(name string) bool {
-	return name != "" && (name == o.Name || name == o.Package || name == o.CSV || name == o.Update || name == o.PlatformOperator)
 }

@@ -1,4 +1,4 @@
-package inventory
+package olmv0
 
 import (
 	"strings"
@@ -13,11 +13,12 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
 // lines returns a tree as lines that are indented by a dot for each level.
-func lines(n Node) []string {
+func lines(n operator.Node) []string {
 	out := []string{strings.TrimRight(n.Name+" | "+n.State+" | "+n.Message, " |")}
 	for _, child := range n.Children {
 		for _, line := range lines(child) {

@@ -1,4 +1,4 @@
-package inventory
+package olmv0
 
 import (
 	"encoding/json"
@@ -8,15 +8,16 @@ import (
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
-// Check returns the operators and orphans. The blockers of an operator include those of a future update: of the operator
+// Check returns the operators. The blockers of an operator include those of a future update: of the operator
 // to a newer version, or of an OpenShift cluster to its next minor version.
-func Check(c Cluster) []Operator {
+func Check(c Cluster) []operator.Operator {
 	spaces, next := byNamespace(c), nextMinor(c.ClusterVersions)
 	out := Operators(c)
 	for i := range out {
@@ -27,7 +28,7 @@ func Check(c Cluster) []Operator {
 				op.Unread = append(op.Unread, kind)
 			}
 		}
-		csv := n.CSVs[op.CSV]
+		csv := n.CSVs[op.Installed]
 		if csv == nil {
 			continue
 		}
@@ -36,39 +37,19 @@ func Check(c Cluster) []Operator {
 			op.Blockers = append(op.Blockers, *b)
 		}
 	}
-	return sorted(append(out, Orphans(c)...))
-}
-
-// Orphans returns an operator that is not installed for each Probe that reports OperatorNotFound: the creator of the Probe
-// expects it to hold an update, and it holds none.
-func Orphans(c Cluster) []Operator {
-	var out []Operator
-	for i := range c.Probes {
-		probe := &c.Probes[i]
-		synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced)
-		if synced == nil || synced.Reason != v1alpha1.ReasonOperatorNotFound {
-			continue
-		}
-		b := blockedBy(probe, *synced)
-		b.Steps = append(b.Steps, Step{"To remove it", fmt.Sprintf("kubectl delete probe -n %s %s", probe.Namespace, probe.Name)})
-		out = append(out, Operator{
-			Namespace: probe.Namespace, Name: probe.Name, State: NotInstalled,
-			UpToDate: metav1.ConditionUnknown, Upgradeable: metav1.ConditionUnknown, Blockers: []Blocker{b},
-		})
-	}
-	return sorted(out)
+	return out
 }
 
 // wouldHold returns the blockers of an operator that would hold its next update, and do not hold one already.
-func (n *namespace) wouldHold(csv *v1alpha1.ClusterServiceVersion, op *Operator) []Blocker {
+func (n *namespace) wouldHold(csv *v1alpha1.ClusterServiceVersion, op *operator.Operator) []operator.Blocker {
 	decision := n.nextUpdate(csv)
 	if op.Upgradeable != metav1.ConditionFalse || !decision.Held {
 		return nil
 	}
-	var out []Blocker
+	var out []operator.Blocker
 	for _, h := range decision.Holds {
-		b := n.blockerOf(h)
-		if !slices.ContainsFunc(op.Blockers, func(o Blocker) bool { return o.Impact == Held && o.By == b.By }) {
+		b := installer.HeldBy(h, n.Probes[h.By.Name])
+		if !slices.ContainsFunc(op.Blockers, func(o operator.Blocker) bool { return o.Impact == operator.Held && o.By == b.By }) {
 			out = append(out, b)
 		}
 	}
@@ -106,7 +87,7 @@ const (
 
 // maxOpenShiftBlocker returns the blocker of an operator that does not support the next minor version of OpenShift, or nil. Like
 // OLM, it assumes that an operator with an invalid property supports no version.
-func maxOpenShiftBlocker(csv *v1alpha1.ClusterServiceVersion, next *semver.Version) *Blocker {
+func maxOpenShiftBlocker(csv *v1alpha1.ClusterServiceVersion, next *semver.Version) *operator.Blocker {
 	if next == nil {
 		return nil
 	}
@@ -118,10 +99,10 @@ func maxOpenShiftBlocker(csv *v1alpha1.ClusterServiceVersion, next *semver.Versi
 	if err == nil {
 		cause = fmt.Sprintf("%s supports OpenShift up to %d.%d", csv.Name, limit.Major, limit.Minor)
 	}
-	return &Blocker{
-		Impact: Held, By: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, Reason: reasonIncompatibleOperators,
+	return &operator.Blocker{
+		Impact: operator.Held, By: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, Reason: reasonIncompatibleOperators,
 		Cause: fmt.Sprintf("%s. OLM reports that the cluster is not upgradeable to %d.%d", cause, next.Major, next.Minor),
-		Steps: []Step{{"To check for a newer version", fmt.Sprintf("kubectl operator-status get -n %s -o wide", csv.Namespace)}},
+		Steps: []operator.Step{{To: "To check for a newer version", Command: fmt.Sprintf("kubectl operator-status get -n %s -o wide", csv.Namespace)}},
 	}
 }
 

@@ -1,0 +1,200 @@
+package csv
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operand"
+	"github.com/operator-status/operator-status/internal/operatorgroup"
+)
+
+// What is read here decides nothing: decide.go does.
+
+// readGroup reads the OperatorGroup of the namespace and its target namespaces.
+func (r *Reconciler) readGroup(ctx context.Context, s *situation) (err error) {
+	if s.group, s.groupProblem, err = operatorgroup.Find(ctx, r.Client, s.csv.Namespace); err != nil || s.groupProblem != nil {
+		return err
+	}
+	s.targets, err = operatorgroup.Targets(ctx, r.Client, s.group)
+	return err
+}
+
+// readGrant reads what an InstallPlan granted the operator, or, if that is still awaited, the InstallPlan.
+func (r *Reconciler) readGrant(ctx context.Context, s *situation) (err error) {
+	if s.grant, err = r.Records.Grant(ctx, client.ObjectKeyFromObject(s.csv)); err != nil || !s.awaitsPlan() {
+		return err
+	}
+	plan := &olm.InstallPlan{}
+	key := types.NamespacedName{Namespace: s.csv.Namespace, Name: s.csv.Annotations[v1alpha1.AnnotationInstallPlan]}
+	if err := r.Client.Get(ctx, key, plan); client.IgnoreNotFound(err) != nil {
+		return err
+	} else if err == nil {
+		s.plan = plan
+	}
+	return nil
+}
+
+// rival is a CSV of another namespace that takes precedence and owns one of the same kinds.
+type rival struct {
+	csv     *v1alpha1.ClusterServiceVersion
+	crd     string
+	group   *operatorsv1.OperatorGroup
+	targets []string
+	static  []*operatorsv1.OperatorGroup // that overlap with the targets
+}
+
+// readRivals reads the static OperatorGroups that overlap with the targets of a CSV, and the CSVs of other namespaces that own
+// one of its kinds. An operator without an OperatorGroup watches no namespace, and is no rival.
+func (r *Reconciler) readRivals(ctx context.Context, s *situation) (err error) {
+	if s.static, err = r.staticGroups(ctx, s.csv, s.targets); err != nil {
+		return err
+	}
+	for _, owned := range s.csv.Spec.CustomResourceDefinitions.Owned {
+		list, err := r.owning(ctx, owned.Name)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			other := &list[i]
+			if other.Namespace == s.csv.Namespace || other.IsCopied() || !owns(other, owned.Name) || !precedes(other, s.csv) {
+				continue
+			}
+			found, err := r.readRival(ctx, other, owned.Name)
+			if err != nil {
+				return err
+			}
+			s.rivals = append(s.rivals, found...)
+		}
+	}
+	return nil
+}
+
+// readRival returns a CSV as a rival, or none if it has no OperatorGroup.
+func (r *Reconciler) readRival(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, crd string) ([]rival, error) {
+	group, problem, err := operatorgroup.Find(ctx, r.Client, csv.Namespace)
+	if err != nil || problem != nil {
+		return nil, err
+	}
+	out := rival{csv: csv, crd: crd, group: group}
+	if out.targets, err = operatorgroup.Targets(ctx, r.Client, group); err != nil {
+		return nil, err
+	}
+	out.static, err = r.staticGroups(ctx, csv, out.targets)
+	return []rival{out}, err
+}
+
+// staticGroups returns the OperatorGroups with spec.staticProvidedAPIs in other namespaces that overlap with the
+// targets of a CSV, sorted. Younger groups are ignored: a tenant who creates one cannot stop existing operators.
+func (r *Reconciler) staticGroups(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, targets []string) ([]*operatorsv1.OperatorGroup, error) {
+	list := &operatorsv1.OperatorGroupList{}
+	if err := r.Client.List(ctx, list, client.MatchingFields{IndexStatic: "true"}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the OperatorGroups with spec.staticProvidedAPIs: %w", err)
+	}
+	var out []*operatorsv1.OperatorGroup
+	for i := range list.Items {
+		group := &list.Items[i]
+		if group.Namespace == csv.Namespace || csv.CreationTimestamp.Before(&group.CreationTimestamp) {
+			continue
+		}
+		others, err := operatorgroup.Targets(ctx, r.Client, group)
+		if err != nil {
+			return nil, err
+		}
+		if operatorgroup.Overlap(targets, others) {
+			out = append(out, group)
+		}
+	}
+	slices.SortFunc(out, func(a, b *operatorsv1.OperatorGroup) int {
+		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
+	})
+	return out, nil
+}
+
+// owning lists the CSVs of all namespaces that own or require a CustomResourceDefinition. Callers must not modify them.
+func (r *Reconciler) owning(ctx context.Context, crd string) ([]v1alpha1.ClusterServiceVersion, error) {
+	list := &v1alpha1.ClusterServiceVersionList{}
+	if err := r.Client.List(ctx, list, client.MatchingFields{IndexCRD: crd}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the ClusterServiceVersions for CustomResourceDefinition %s: %w", crd, err)
+	}
+	return list.Items, nil
+}
+
+// readRequirements reads whether the kinds that the operator owns and needs are on the cluster. The statuses have OLM's messages,
+// and explained has more detailed ones.
+func (r *Reconciler) readRequirements(ctx context.Context, s *situation) error {
+	s.requirements, s.explained = nil, nil
+	add := func(status olm.RequirementStatus, explanation string) {
+		s.requirements = append(s.requirements, status)
+		status.Message = cmp.Or(explanation, status.Message)
+		s.explained = append(s.explained, status)
+	}
+	for _, d := range s.csv.GetAllCRDs() {
+		status, explanation, err := r.crdStatus(ctx, d)
+		if err != nil {
+			return err
+		}
+		add(status, explanation)
+	}
+	for _, d := range s.csv.Spec.APIServiceDefinitions.Required {
+		add(r.kindStatus("APIService", d.Version+"."+d.Group, schema.GroupVersionKind{Group: d.Group, Version: d.Version, Kind: d.Kind}), "")
+	}
+	for _, kind := range s.csv.Spec.NativeAPIs {
+		add(r.kindStatus(kind.Kind, kind.Kind, schema.GroupVersionKind(kind)), "")
+	}
+	return nil
+}
+
+// crdStatus returns whether a CustomResourceDefinition is established and serves the version, with OLM's messages,
+// which scripts compare. The explanation is empty if the message suffices.
+func (r *Reconciler) crdStatus(ctx context.Context, d olm.CRDDescription) (out olm.RequirementStatus, explanation string, err error) {
+	out = olm.RequirementStatus{
+		Group: apiextensions.GroupName, Version: "v1", Kind: "CustomResourceDefinition", Name: d.Name,
+		Status: olm.RequirementStatusReasonNotPresent, Message: "CRD is not present",
+	}
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: d.Name}, crd); client.IgnoreNotFound(err) != nil {
+		return out, "", fmt.Errorf("getting CustomResourceDefinition %s: %w", d.Name, err)
+	} else if err != nil {
+		return out, "not found", nil
+	}
+	i := slices.IndexFunc(crd.Status.Conditions, func(c apiextensions.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensions.Established
+	})
+	const notAvailable = "CRD is present but the Established condition is False (not available)"
+	switch {
+	case d.Version != "" && !operand.Serves(crd, d.Version):
+		out.Message, explanation = "CRD version not served", fmt.Sprintf("it does not serve version %s", d.Version)
+	case i < 0:
+		out.Status, out.Message, explanation = olm.RequirementStatusReasonNotAvailable, notAvailable, "not established"
+	case crd.Status.Conditions[i].Status != apiextensions.ConditionTrue:
+		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, notAvailable
+		explanation = "not established: " + crd.Status.Conditions[i].Message
+	default:
+		out.Status, out.Message, out.UUID = olm.RequirementStatusReasonPresent, "CRD is present and Established condition is true", string(crd.UID)
+	}
+	return out, explanation, nil
+}
+
+// kindStatus returns whether a kind is served.
+func (r *Reconciler) kindStatus(kind, name string, gvk schema.GroupVersionKind) olm.RequirementStatus {
+	out := olm.RequirementStatus{Group: gvk.Group, Version: gvk.Version, Kind: kind, Name: name, Status: olm.RequirementStatusReasonPresent}
+	_, err := r.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		out.Status, out.Message = olm.RequirementStatusReasonNotPresent, fmt.Sprintf("kind %s is not served", gvk)
+	case err != nil:
+		out.Status, out.Message = olm.RequirementStatusReasonNotAvailable, "the API server does not report whether it is served"
+	}
+	return out
+}

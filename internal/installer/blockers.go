@@ -1,0 +1,110 @@
+package installer
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+// ToUpdateAnyway is the purpose of the step that overrides a hold.
+const ToUpdateAnyway = "To update anyway"
+
+// HeldBy returns the blocker of a hold, with the steps that show its cause. probe is that of the operator, or nil.
+func HeldBy(h gate.Hold, probe *v1alpha1.Probe) operator.Blocker {
+	return operator.Blocker{
+		Impact: operator.Held, By: h.By.String(), Reason: h.Reason, Since: h.Since, Cause: h.Message(), Steps: StepsTo(h.By, probe),
+	}
+}
+
+// StepsTo returns the steps that show why an object holds an update.
+func StepsTo(by operator.Ref, probe *v1alpha1.Probe) []operator.Step {
+	switch by.Kind {
+	case v1alpha1.ProbeKind:
+		return stepsToBlocking(probe)
+	case "OperatorCondition":
+		return []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe operatorcondition -n %s %s", by.Namespace, by.Name)}}
+	}
+	return nil
+}
+
+// StepsOverriding returns the step that overrides a hold, or none if an administrator holds the update.
+func StepsOverriding(h gate.Hold) []operator.Step {
+	command := h.Override.Command()
+	if command == "" {
+		return nil
+	}
+	return []operator.Step{{To: ToUpdateAnyway, Command: command}}
+}
+
+// stepsToBlocking returns the step that shows the first custom resource that blocks a Probe.
+func stepsToBlocking(probe *v1alpha1.Probe) []operator.Step {
+	if probe == nil {
+		return nil
+	}
+	for _, r := range probe.Status.ProbeResources {
+		if !r.Blocking || !IsName(r.Name) || !IsName(r.Resource) {
+			continue
+		}
+		command := "kubectl get " + r.Resource
+		if IsName(r.Namespace) {
+			command += " -n " + r.Namespace
+		}
+		return []operator.Step{{To: "To see the blocking resource", Command: command + " " + r.Name + " -o yaml"}}
+	}
+	return nil
+}
+
+// IsName reports whether a text may be the name of an object of a kind that operators have. A status can contain any other
+// text, which does not belong in a command for a shell.
+func IsName(text string) bool { return len(validation.IsDNS1123Subdomain(text)) == 0 }
+
+// Unreliable returns the blocker of a Probe that cannot read its custom resources, or nil. No hold can be relied on then.
+func Unreliable(probe *v1alpha1.Probe) *operator.Blocker {
+	if probe == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	switch c.Reason {
+	case v1alpha1.ReasonForbidden, v1alpha1.ReasonNoIdentity, v1alpha1.ReasonReadFailed, v1alpha1.ReasonInvalidExpression,
+		v1alpha1.ReasonTooManyWatches, v1alpha1.ReasonTooManyConditions:
+		out := blockedBy(probe, *c)
+		return &out
+	}
+	return nil
+}
+
+// blockedBy returns the blocker of a Probe that is unreliable because of its condition.
+func blockedBy(probe *v1alpha1.Probe, c metav1.Condition) operator.Blocker {
+	return operator.Blocker{
+		Impact: operator.Broken, By: "Probe " + probe.Namespace + "/" + probe.Name, Reason: c.Reason, Since: c.LastTransitionTime, Cause: c.Message,
+		Steps: []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe probe -n %s %s", probe.Namespace, probe.Name)}},
+	}
+}
+
+// Orphans returns an operator that is not installed for each Probe that reports OperatorNotFound: the creator of the Probe
+// expects it to hold an update, and it holds none.
+func (Installers) Orphans(c Cluster) []operator.Operator {
+	var out []operator.Operator
+	for _, probe := range Values[v1alpha1.Probe](c) {
+		synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced)
+		if synced == nil || synced.Reason != v1alpha1.ReasonOperatorNotFound {
+			continue
+		}
+		b := blockedBy(&probe, *synced)
+		b.Steps = append(b.Steps, operator.Step{To: "To remove it", Command: fmt.Sprintf("kubectl delete probe -n %s %s", probe.Namespace, probe.Name)})
+		out = append(out, operator.Operator{
+			Namespace: probe.Namespace, Name: probe.Name, State: operator.NotInstalled,
+			UpToDate: metav1.ConditionUnknown, Upgradeable: metav1.ConditionUnknown, Blockers: []operator.Blocker{b},
+		})
+	}
+	return operator.Sorted(out)
+}

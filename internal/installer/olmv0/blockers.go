@@ -1,0 +1,238 @@
+package olmv0
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
+	"github.com/operator-status/operator-status/internal/operator"
+	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
+)
+
+// toResolveAnew is the purpose of a step: any change of a Subscription triggers OLM's resolver.
+const toResolveAnew = "To have OLM resolve it now"
+
+// broken are the conditions of a Subscription that a user has to end.
+var broken = subscriptionstatus.TypesOf(subscriptionstatus.Broken)
+
+// blockersOf returns the blockers of a Subscription's operator.
+func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus, n *namespace, plan *olm.InstallPlan) []operator.Blocker {
+	var out []operator.Blocker
+	for _, t := range broken {
+		c := status.GetCondition(t)
+		switch {
+		case c.Status != corev1.ConditionTrue || subscriptionstatus.GoesOn(c):
+		case t == v1alpha1.SubscriptionResolutionFailed:
+			out = append(out, unresolvable(sub, c, n)...)
+		default:
+			out = append(out, brokenBy(sub, c))
+		}
+	}
+	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
+	if running != nil {
+		if b := installer.Unreliable(n.Probes[running.Name]); b != nil {
+			out = append(out, *b)
+		}
+	}
+	if c := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld); c.Status == corev1.ConditionTrue {
+		out = append(out, n.heldUpdate(sub, c, plan)...)
+	}
+	if c := status.GetCondition(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval); c.Status == corev1.ConditionTrue {
+		switch {
+		case plan != nil:
+			out = append(out, unapproved(c, plan))
+		case n.isUnread(InstallPlans):
+			by, step := origin(sub, v1alpha1.SubscriptionInstallPlanMissing)
+			out = append(out, operator.Blocker{Impact: operator.Held, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []operator.Step{step}})
+		}
+	}
+	return distinct(out)
+}
+
+// blockingSubscription returns the Subscription whose update OLM holds, if that makes the resolution of the whole namespace
+// fail: OLM then has two versions of an operator installed, of which a Subscription wants one.
+func (n *namespace) blockingSubscription(message string) *v1alpha1.Subscription {
+	for i := range n.Subscriptions {
+		sub := &n.Subscriptions[i]
+		if target := sub.Status.CurrentCSV; n.HeldByOLM(sub).Held && strings.Contains(message, target) {
+			return sub
+		}
+	}
+	return nil
+}
+
+// brokenBy returns the blocker of a condition that a user has to end.
+func brokenBy(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) operator.Blocker {
+	by, step := origin(sub, c.Type)
+	return operator.Blocker{Impact: operator.Broken, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []operator.Step{step}}
+}
+
+// unresolvable returns the blockers of a Subscription whose resolution failed: OLM reports a failure for the whole namespace
+// while it holds an update in it, and for up to 15 minutes after an update.
+func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, n *namespace) []operator.Blocker {
+	out := operator.Blocker{Impact: operator.Held, By: "Subscription " + sub.Namespace + "/" + sub.Name, Reason: c.Reason, Since: since(c)}
+	if by := n.blockingSubscription(c.Message); by != nil {
+		if by.Name == sub.Name {
+			return nil // the hold is its blocker
+		}
+		out.By = "Subscription " + by.Namespace + "/" + by.Name
+		out.Cause = fmt.Sprintf("OLM cannot resolve namespace %s while it holds the update of %s to %s", sub.Namespace, by.Name, by.Status.CurrentCSV)
+		out.Steps = []operator.Step{{To: "To see its blockers", Command: fmt.Sprintf("kubectl operator-status why -n %s %s", by.Namespace, by.Name)}}
+		return []operator.Blocker{out}
+	}
+	if csv := bridge.OutdatedFailure(sub, n.CSVs); csv != "" && !n.isUnread(ClusterServiceVersions) {
+		out.Cause = fmt.Sprintf("OLM's last resolution of namespace %s failed because of ClusterServiceVersion %s, which has since been deleted; "+
+			"OLM resolves it again within 15 minutes", sub.Namespace, csv)
+		out.Steps = []operator.Step{{To: toResolveAnew,
+			Command: fmt.Sprintf("kubectl annotate --overwrite subscription.operators.coreos.com -n %s %s operatorstatus.io/resolve-anew=$(date +%%s)",
+				sub.Namespace, sub.Name)}}
+		return []operator.Blocker{out}
+	}
+	return []operator.Blocker{brokenBy(sub, c)}
+}
+
+// distinct removes blockers with the impact and cause of an earlier one, which takes over their Since if it has none.
+func distinct(blockers []operator.Blocker) []operator.Blocker {
+	var out []operator.Blocker
+	for _, b := range blockers {
+		at := slices.IndexFunc(out, func(o operator.Blocker) bool { return o.Impact == b.Impact && o.Cause == b.Cause })
+		switch {
+		case at < 0:
+			out = append(out, b)
+		case out[at].Since.IsZero():
+			out[at].Since = b.Since
+		}
+	}
+	return out
+}
+
+// origin returns the object that a condition of a Subscription is about, and a command that shows it. It is the Subscription
+// itself if that names no other.
+func origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionConditionType) (string, operator.Step) {
+	kind, resource, namespace, name := "Subscription", "subscription.operators.coreos.com", sub.Namespace, sub.Name
+	named := func(k, r, inNamespace, object string) {
+		if installer.IsName(inNamespace) && installer.IsName(object) {
+			kind, resource, namespace, name = k, r, inNamespace, object
+		}
+	}
+	switch t {
+	case v1alpha1.SubscriptionCatalogSourceInvalid:
+		if sub.Spec != nil {
+			named("CatalogSource", "catalogsource", sub.Spec.CatalogSourceNamespace, sub.Spec.CatalogSource)
+		}
+	case v1alpha1.SubscriptionInstallPlanFailed, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.SubscriptionInstallPlanMissing,
+		v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed):
+		if sub.Status.InstallPlanRef != nil {
+			named("InstallPlan", "installplan", sub.Namespace, sub.Status.InstallPlanRef.Name)
+		}
+	case v1alpha1.SubscriptionInstalledCSVFailed:
+		named("ClusterServiceVersion", "clusterserviceversion", sub.Namespace, sub.Status.CurrentCSV)
+	case v1alpha1.SubscriptionInstalledCSVMissing:
+		named("ClusterServiceVersion", "clusterserviceversion", sub.Namespace, sub.Status.InstalledCSV)
+	default: // it is about the Subscription itself
+	}
+	return kind + " " + namespace + "/" + name, operator.Step{To: "To see why", Command: fmt.Sprintf("kubectl describe %s -n %s %s", resource, namespace, name)}
+}
+
+// heldUpdate returns the blockers of an update that a gate holds, one for each hold.
+func (n *namespace) heldUpdate(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, plan *olm.InstallPlan) []operator.Blocker {
+	holds := n.holds(sub, plan)
+	if !slices.ContainsFunc(holds, func(h gate.Hold) bool { return h.Reason == c.Reason }) {
+		return []operator.Blocker{n.reportedHold(sub, c)}
+	}
+	var out []operator.Blocker
+	for _, h := range holds {
+		b := installer.HeldBy(h, n.Probes[h.By.Name])
+		if began := since(c); b.Since.Before(&began) {
+			b.Since = began
+		}
+		b.Steps = append(b.Steps, installer.StepsOverriding(h)...)
+		out = append(out, b)
+	}
+	return out
+}
+
+// holds returns the holds of the update of a Subscription, and of the others in its InstallPlan while that waits, according
+// to the objects of the namespace.
+func (n *namespace) holds(sub *v1alpha1.Subscription, plan *olm.InstallPlan) []gate.Hold {
+	updates := []gate.Inputs{n.Update(sub)}
+	if bridge.Waits(plan) {
+		updates = n.Updates(plan)
+	}
+	if reported(sub) {
+		for i := range updates {
+			updates[i] = updates[i].AsReported()
+		}
+	}
+	return gate.EvaluatePlan(updates).Holds
+}
+
+// reportedHold returns the blocker of a hold that only a condition reports: operator-status also depends on state that no
+// object of the namespace records.
+func (n *namespace) reportedHold(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) operator.Blocker {
+	out := operator.Blocker{Impact: operator.Held, By: "Subscription " + sub.Namespace + "/" + sub.Name, Reason: c.Reason, Since: since(c), Cause: c.Message}
+	in := n.Update(sub)
+	if in.Running == nil {
+		return out
+	}
+	by := operator.Ref{Namespace: in.Running.Namespace, Name: in.Running.Name}
+	switch c.Reason {
+	case v1alpha1.ReasonProbeNotUpgradeable, v1alpha1.ReasonProbeNotRead, v1alpha1.ReasonProbeConflict:
+		by.Kind = v1alpha1.ProbeKind
+	case v1alpha1.ReasonOperatorConditionNotUpgradeable:
+		by.Kind = "OperatorCondition"
+	default:
+		return out
+	}
+	out.By, out.Steps = by.String(), installer.StepsTo(by, n.Probes[by.Name])
+	override := in.Override()
+	if cause, found := override.CutFrom(c.Message); found {
+		out.Cause, out.Steps = cause, append(out.Steps, operator.Step{To: installer.ToUpdateAnyway, Command: override.Command()})
+	}
+	return out
+}
+
+// unapproved returns the blocker of an update that a user has to approve.
+func unapproved(c v1alpha1.SubscriptionCondition, plan *olm.InstallPlan) operator.Blocker {
+	out := operator.Blocker{
+		Impact: operator.Held, By: "InstallPlan " + plan.Namespace + "/" + plan.Name, Reason: c.Reason, Since: since(c),
+		Cause: fmt.Sprintf("InstallPlan %s/%s, which installs %s, is waiting for a user to approve it",
+			plan.Namespace, plan.Name, strings.Join(plan.Spec.ClusterServiceVersionNames, ", ")),
+		Steps: []operator.Step{{To: "To approve it", Command: subscriptionstatus.HowToApprove(plan)}},
+	}
+	if out.Since.IsZero() && bridge.Waits(plan) {
+		out.Since = plan.CreationTimestamp
+	}
+	return out
+}
+
+// failedCSV returns the blocker of a ClusterServiceVersion that has Failed, or nil.
+func failedCSV(csv *v1alpha1.ClusterServiceVersion) *operator.Blocker {
+	if csv.Status.Phase != olm.CSVPhaseFailed {
+		return nil
+	}
+	out := &operator.Blocker{
+		Impact: operator.Broken, By: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, Reason: string(csv.Status.Reason), Cause: csv.Status.Message,
+		Steps: []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe clusterserviceversion -n %s %s", csv.Namespace, csv.Name)}},
+	}
+	if csv.Status.LastTransitionTime != nil {
+		out.Since = *csv.Status.LastTransitionTime
+	}
+	return out
+}
+
+func since(c v1alpha1.SubscriptionCondition) metav1.Time {
+	if c.LastTransitionTime == nil {
+		return metav1.Time{}
+	}
+	return *c.LastTransitionTime
+}

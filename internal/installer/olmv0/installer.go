@@ -1,0 +1,152 @@
+package olmv0
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+// Installer describes the operators of OLM.
+type Installer struct{}
+
+var (
+	_ installer.Installer = Installer{}
+	_ installer.Checker   = Installer{}
+	_ installer.Outliner  = Installer{}
+)
+
+// Name implements installer.Installer.
+func (Installer) Name() string { return "OLM" }
+
+// Operators implements installer.Installer.
+func (Installer) Operators(c installer.Cluster) []operator.Operator { return Operators(clusterOf(c)) }
+
+// Check implements installer.Checker.
+func (Installer) Check(c installer.Cluster) []operator.Operator { return Check(clusterOf(c)) }
+
+// Tree implements installer.Outliner.
+func (Installer) Tree(c installer.Cluster, op operator.Operator) operator.Node {
+	return Tree(clusterOf(c), installer.Values[appsv1.Deployment](c), op)
+}
+
+// notCopied excludes the copies that OLM makes of a ClusterServiceVersion in every namespace.
+const notCopied = "!olm.copiedFrom"
+
+// Kinds implements installer.Installer.
+func (Installer) Kinds() []installer.Kind {
+	return []installer.Kind{
+		{
+			GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), Plural: Subscriptions,
+			AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.SubscriptionList{} }, Trim: trimSubscription, Named: true,
+			Required: "the cluster has no Subscriptions: neither OLM nor operator-status with its built-in loops is installed there",
+		},
+		{
+			GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind), Plural: ClusterServiceVersions, Selector: notCopied,
+			AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.ClusterServiceVersionList{} }, Trim: trimCSV,
+		},
+		{
+			GroupVersionKind: v1alpha1.GroupVersion.WithKind(olm.InstallPlanKind), Plural: InstallPlans,
+			AddToScheme: addOLM, List: func() installer.List { return &olm.InstallPlanList{} }, Trim: trimInstallPlan,
+		},
+		{
+			GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind), Plural: Probes,
+			AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.ProbeList{} }, Trim: trim,
+		},
+		{
+			GroupVersionKind: operatorsv2.GroupVersion.WithKind("OperatorCondition"), Plural: OperatorConditions, Selector: notCopied,
+			AddToScheme: operatorsv2.AddToScheme, List: func() installer.List { return &operatorsv2.OperatorConditionList{} }, Trim: trim,
+		},
+		{
+			GroupVersionKind: v1alpha1.GroupVersion.WithKind(olm.CatalogSourceKind), Plural: CatalogSources, AllNamespaces: true,
+			AddToScheme: addOLM, List: func() installer.List { return &olm.CatalogSourceList{} },
+		},
+		{
+			GroupVersionKind: platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind), Plural: "PlatformOperators", ClusterScoped: true,
+			AddToScheme: platformv1alpha1.AddToScheme, List: func() installer.List { return &platformv1alpha1.PlatformOperatorList{} },
+		},
+	}
+}
+
+// CheckKinds implements installer.Checker. Only OpenShift has a ClusterVersion.
+func (Installer) CheckKinds() []installer.Kind {
+	return []installer.Kind{{
+		GroupVersionKind: configv1.GroupVersion.WithKind("ClusterVersion"), Plural: "ClusterVersions", ClusterScoped: true,
+		AddToScheme: configv1.Install, List: func() installer.List { return &configv1.ClusterVersionList{} },
+	}}
+}
+
+// TreeKinds implements installer.Outliner.
+func (Installer) TreeKinds() []installer.Kind {
+	return []installer.Kind{{
+		GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Plural: "Deployments", Selector: "olm.owner",
+		AddToScheme: appsv1.AddToScheme, List: func() installer.List { return &appsv1.DeploymentList{} },
+	}}
+}
+
+// addOLM registers the kinds for which OLM's own types are used.
+func addOLM(s *runtime.Scheme) error {
+	s.AddKnownTypes(olm.SchemeGroupVersion, &olm.CatalogSource{}, &olm.CatalogSourceList{}, &olm.InstallPlan{}, &olm.InstallPlanList{})
+	return nil
+}
+
+// clusterOf returns the objects of OLM.
+func clusterOf(c installer.Cluster) Cluster {
+	return Cluster{
+		Subscriptions:          installer.Values[v1alpha1.Subscription](c),
+		ClusterServiceVersions: installer.Values[v1alpha1.ClusterServiceVersion](c),
+		InstallPlans:           installer.Values[olm.InstallPlan](c),
+		Probes:                 installer.Values[v1alpha1.Probe](c),
+		OperatorConditions:     installer.Values[operatorsv2.OperatorCondition](c),
+		CatalogSources:         installer.Values[olm.CatalogSource](c),
+		PlatformOperators:      installer.Values[platformv1alpha1.PlatformOperator](c),
+		ClusterVersions:        installer.Values[configv1.ClusterVersion](c),
+		Unread:                 c.Unread,
+	}
+}
+
+func trim(object installer.Object) { object.SetManagedFields(nil) }
+
+func trimSubscription(object installer.Object) {
+	trim(object)
+	if sub, ok := object.(*v1alpha1.Subscription); ok {
+		sub.Status.CatalogHealth = slices.DeleteFunc(sub.Status.CatalogHealth, func(h olm.SubscriptionCatalogHealth) bool { return !isCatalogOf(sub, h) })
+	}
+}
+
+// isCatalogOf reports whether the health that OLM reports on a Subscription is that of its CatalogSource.
+func isCatalogOf(sub *v1alpha1.Subscription, h olm.SubscriptionCatalogHealth) bool {
+	return sub.Spec != nil && h.CatalogSourceRef != nil && h.CatalogSourceRef.Name == sub.Spec.CatalogSource &&
+		h.CatalogSourceRef.Namespace == sub.Spec.CatalogSourceNamespace
+}
+
+func trimCSV(object installer.Object) {
+	trim(object)
+	csv, ok := object.(*v1alpha1.ClusterServiceVersion)
+	if !ok {
+		return
+	}
+	maps.DeleteFunc(csv.Annotations, func(key, _ string) bool {
+		return !strings.HasPrefix(key, "operatorstatus.io/") && !strings.HasPrefix(key, "operatorframework.io/") && !strings.HasPrefix(key, "olm.")
+	})
+	spec := olm.ClusterServiceVersionSpec{}
+	spec.DisplayName, spec.Version, spec.Replaces = csv.Spec.DisplayName, csv.Spec.Version, csv.Spec.Replaces
+	csv.Spec, csv.Status.RequirementStatus = spec, nil
+}
+
+func trimInstallPlan(object installer.Object) {
+	trim(object)
+	if plan, ok := object.(*olm.InstallPlan); ok {
+		plan.Status.Plan, plan.Status.BundleLookups = nil, nil
+	}
+}

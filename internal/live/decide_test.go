@@ -1,0 +1,96 @@
+package live
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/watch"
+)
+
+// TestDecide verifies that everything is read again if reading the custom resources took long, and that they are not read for an
+// update that is held anyway.
+func TestDecide(t *testing.T) {
+	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
+	update := func(held bool) Update {
+		probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
+		probe.Spec = &v1alpha1.ProbeSpec{ProbeResources: []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "!Migrating"}}}
+		out := Update{
+			Inputs: gate.Inputs{Running: csvchain.Version(csv), Target: "foo.v2", Uninstalled: true, Probe: probe},
+			CSV:    csv, Account: &types.NamespacedName{},
+		}
+		if held {
+			out.Uninstalled = false
+			probe.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUpgradeable, Status: metav1.ConditionFalse}}
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason                string
+		heldBefore, heldAfter bool
+		took                  time.Duration
+		reads, gathered       int
+		held                  bool
+	}{
+		"Allowed":    {reason: "An update that nothing holds is decided once.", reads: 1},
+		"HeldBefore": {reason: "The custom resources do not matter for an update that is held anyway.", heldBefore: true, held: true},
+		"Slow":       {reason: "What was read before the custom resources may be outdated.", took: time.Minute / 2, reads: 1, gathered: 1},
+		"HeldAfter": {reason: "A hold that appears while the custom resources are read counts.", took: time.Minute / 2,
+			heldAfter: true, reads: 1, gathered: 1, held: true},
+		"NotYetHeld": {reason: "Nothing is read again after a quick answer.", heldAfter: true, reads: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reads, gathered := 0, 0
+				probes := Probes{Reader: cluster(t), List: func(context.Context, watch.Request) (watch.Snapshot, error) {
+					reads++
+					time.Sleep(tc.took) // of the clock of the test
+					return watch.Snapshot{Filled: true}, nil
+				}}
+				decision, err := probes.Decide(t.Context(), []Update{update(tc.heldBefore)}, func(context.Context) ([]Update, error) {
+					gathered++
+					return []Update{update(tc.heldAfter)}, nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if decision.Held != tc.held || reads != tc.reads || gathered != tc.gathered {
+					t.Errorf("%s\nheld %t, %d reads, gathered %d times; want %t, %d, %d: %s", tc.reason, decision.Held, reads, gathered,
+						tc.held, tc.reads, tc.gathered, decision.Message)
+				}
+			})
+		})
+	}
+}
+
+// cluster returns a cluster with the kind Foo and an OperatorGroup.
+func cluster(t *testing.T) client.Reader {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{apiextensions.AddToScheme, operatorsv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"}}
+	crd.Spec.Group, crd.Spec.Scope = "example.com", apiextensions.NamespaceScoped
+	crd.Spec.Names = apiextensions.CustomResourceDefinitionNames{Kind: "Foo", Plural: "foos"}
+	crd.Spec.Versions = []apiextensions.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true}}
+	crd.Status.Conditions = []apiextensions.CustomResourceDefinitionCondition{{Type: apiextensions.Established, Status: apiextensions.ConditionTrue}}
+	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "group"}}
+	group.Spec.TargetNamespaces = []string{"default"}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(crd, group).Build()
+}
