@@ -7,8 +7,13 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
@@ -77,11 +82,42 @@ func (c *contender) moment(t *testing.T, before state, start time.Time, packages
 		others = other[stage].verdicts
 	}
 	out := moment{verdicts: c.settle(t, start, others, packages...)}
+	for _, p := range packages {
+		c.applyConfig(t, p)
+	}
 	out.objects = c.readWhenIdle(t).since(before)
 	out.rights = c.readRights(t, packages...)
 	t.Logf("%s: %d packages, %d objects, rights of %d accounts and namespaces, %.1f s", c.name, len(packages), len(out.objects), len(out.rights),
 		time.Since(start).Seconds())
 	return out
+}
+
+// applyConfig waits until the Deployment of a package has the spec.config of its Subscription. OLM creates the Deployment without
+// it while the Subscription's status does not have the ClusterServiceVersion yet, and corrects that when that changes.
+func (c *contender) applyConfig(t *testing.T, p testcatalog.Package) {
+	t.Helper()
+	config := configs[p.Name]
+	if config == nil {
+		return
+	}
+	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(p), Name: p.Newest().CSV.Name}}
+	change := func(value string) {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/changed":%s}}}`, value)
+		if err := c.cluster.Client.Patch(t.Context(), csv, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(`"true"`)
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: csv.Namespace, Name: p.Name + "-operator"}}
+	c.cluster.Await(t, deployment, func() string {
+		for key, value := range config.Annotations {
+			if deployment.Annotations[key] != value {
+				return "it does not have the annotation " + key
+			}
+		}
+		return ""
+	})
+	change("null")
 }
 
 // readWhenIdle reads the cluster until two readings are the same and the garbage collector has deleted objects without
