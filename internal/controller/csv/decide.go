@@ -116,18 +116,12 @@ func groupConflict(s *situation) (*Verdict, error) {
 		return verdict, nil
 	}
 	for _, rival := range s.rivals {
-		if s.overlaps(rival) {
+		if staticConflict(rival.csv, rival.group, rival.static) == nil { // otherwise the rival may not run
 			return fails(v1alpha1.CSVReasonInterOperatorGroupOwnerConflict, fmt.Sprintf(
 				"ClusterServiceVersion %s/%s already owns CustomResourceDefinition %s in the same namespaces", rival.csv.Namespace, rival.csv.Name, rival.crd)), nil
 		}
 	}
 	return nil, nil
-}
-
-// overlaps reports whether a rival watches a namespace that the operator targets. One that the static OperatorGroups of other
-// namespaces exclude watches none.
-func (s *situation) overlaps(rival rival) bool {
-	return operatorgroup.Overlap(s.targets, rival.targets) && staticConflict(rival.csv, rival.group, rival.static) == nil
 }
 
 // precedes reports whether, of two CSVs that own the same kind, other stays. The older one stays, unless only one of

@@ -45,17 +45,16 @@ func (r *Reconciler) readGrant(ctx context.Context, s *situation) (err error) {
 	return nil
 }
 
-// rival is a CSV of another namespace that takes precedence and owns one of the same kinds.
+// rival is a CSV of another namespace that takes precedence, owns one of the same kinds, and targets one of the same namespaces.
 type rival struct {
-	csv     *v1alpha1.ClusterServiceVersion
-	crd     string
-	group   *operatorsv1.OperatorGroup
-	targets []string
-	static  []*operatorsv1.OperatorGroup // that overlap with the targets
+	csv    *v1alpha1.ClusterServiceVersion
+	crd    string
+	group  *operatorsv1.OperatorGroup
+	static []*operatorsv1.OperatorGroup // static ones of other namespaces that overlap with its targets
 }
 
 // readRivals reads the static OperatorGroups that overlap with the targets of a CSV, and the CSVs of other namespaces that own
-// one of its kinds. An operator without an OperatorGroup watches no namespace, and is no rival.
+// one of its kinds and target one of the same namespaces. An operator without an OperatorGroup watches no namespace.
 func (r *Reconciler) readRivals(ctx context.Context, s *situation) (err error) {
 	if s.static, err = r.staticGroups(ctx, s.csv, s.targets); err != nil {
 		return err
@@ -70,28 +69,31 @@ func (r *Reconciler) readRivals(ctx context.Context, s *situation) (err error) {
 			if other.Namespace == s.csv.Namespace || other.IsCopied() || !owns(other, owned.Name) || !precedes(other, s.csv) {
 				continue
 			}
-			found, err := r.readRival(ctx, other, owned.Name)
-			if err != nil {
+			if err := r.readRival(ctx, s, rival{csv: other, crd: owned.Name}); err != nil {
 				return err
 			}
-			s.rivals = append(s.rivals, found...)
 		}
 	}
 	return nil
 }
 
-// readRival returns a CSV as a rival, or none if it has no OperatorGroup.
-func (r *Reconciler) readRival(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, crd string) ([]rival, error) {
-	group, problem, err := operatorgroup.Find(ctx, r.Client, csv.Namespace)
+// readRival adds a rival if it targets one of the same namespaces. Only then are its static OperatorGroups read: many operators may
+// own a kind, each in namespaces of its own.
+func (r *Reconciler) readRival(ctx context.Context, s *situation, other rival) error {
+	group, problem, err := operatorgroup.Find(ctx, r.Client, other.csv.Namespace)
 	if err != nil || problem != nil {
-		return nil, err
+		return err
 	}
-	out := rival{csv: csv, crd: crd, group: group}
-	if out.targets, err = operatorgroup.Targets(ctx, r.Client, group); err != nil {
-		return nil, err
+	targets, err := operatorgroup.Targets(ctx, r.Client, group)
+	if err != nil || !operatorgroup.Overlap(s.targets, targets) {
+		return err
 	}
-	out.static, err = r.staticGroups(ctx, csv, out.targets)
-	return []rival{out}, err
+	other.group = group
+	if other.static, err = r.staticGroups(ctx, other.csv, targets); err != nil {
+		return err
+	}
+	s.rivals = append(s.rivals, other)
+	return nil
 }
 
 // staticGroups returns the OperatorGroups with spec.staticProvidedAPIs in other namespaces that overlap with the
