@@ -29,6 +29,7 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/archive"
+	"github.com/operator-status/operator-status/internal/installer/olmv0"
 )
 
 func gatherCommand(o *options) *cobra.Command {
@@ -59,22 +60,19 @@ Objects that you may not read are left out, with a warning.`,
 	return cmd
 }
 
-// notCopied excludes the copies that OLM makes of a ClusterServiceVersion in every namespace.
-const notCopied = "!olm.copiedFrom"
-
 // gathered are the kinds that gather reads, with the label selector of each.
 var gathered = []struct {
 	schema.GroupVersionResource
 	labels string
 }{
 	{v1alpha1.GroupVersion.WithResource("subscriptions"), ""},
-	{v1alpha1.GroupVersion.WithResource("clusterserviceversions"), notCopied},
+	{v1alpha1.GroupVersion.WithResource("clusterserviceversions"), olmv0.NotCopied},
 	{v1alpha1.GroupVersion.WithResource("installplans"), ""},
 	{v1alpha1.GroupVersion.WithResource("catalogsources"), ""},
 	{v1alpha1.GroupVersion.WithResource("probes"), ""},
 	{operatorsv1.GroupVersion.WithResource("operatorgroups"), ""},
 	{operatorsv1.GroupVersion.WithResource("operators"), ""},
-	{operatorsv2.GroupVersion.WithResource("operatorconditions"), notCopied},
+	{operatorsv2.GroupVersion.WithResource("operatorconditions"), olmv0.NotCopied},
 	{platformv1alpha1.GroupVersion.WithResource("platformoperators"), ""},
 	{policyv1alpha1.GroupVersion.WithResource("imagepolicies"), ""},
 	{configv1.GroupVersion.WithResource("clusteroperators"), ""},

@@ -202,10 +202,10 @@ func (o *options) clientOfAnyKind() (client.Client, error) {
 		return nil, err
 	}
 	s, err := scheme(o.kinds())
-	if err == nil {
-		err = errors.Join(apiextensionsv1.AddToScheme(s), corev1.AddToScheme(s))
-	}
 	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(apiextensionsv1.AddToScheme(s), corev1.AddToScheme(s)); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	return client.New(config, client.Options{Scheme: s})

@@ -40,8 +40,8 @@ func (Installer) Tree(c installer.Cluster, op operator.Operator) operator.Node {
 	return Tree(clusterOf(c), installer.Values[appsv1.Deployment](c), op)
 }
 
-// notCopied excludes the copies that OLM makes of a ClusterServiceVersion in every namespace.
-const notCopied = "!olm.copiedFrom"
+// NotCopied excludes the copies that OLM makes of a ClusterServiceVersion in every namespace.
+const NotCopied = "!olm.copiedFrom"
 
 // Kinds implements installer.Installer.
 func (Installer) Kinds() []installer.Kind {
@@ -52,7 +52,7 @@ func (Installer) Kinds() []installer.Kind {
 			Required: "the cluster has no Subscriptions: neither OLM nor operator-status with its built-in loops is installed there",
 		},
 		{
-			GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind), Plural: ClusterServiceVersions, Selector: notCopied,
+			GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind), Plural: ClusterServiceVersions, Selector: NotCopied,
 			AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.ClusterServiceVersionList{} }, Trim: trimCSV,
 		},
 		{
@@ -64,7 +64,7 @@ func (Installer) Kinds() []installer.Kind {
 			AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.ProbeList{} }, Trim: trim,
 		},
 		{
-			GroupVersionKind: operatorsv2.GroupVersion.WithKind("OperatorCondition"), Plural: OperatorConditions, Selector: notCopied,
+			GroupVersionKind: operatorsv2.GroupVersion.WithKind("OperatorCondition"), Plural: OperatorConditions, Selector: NotCopied,
 			AddToScheme: operatorsv2.AddToScheme, List: func() installer.List { return &operatorsv2.OperatorConditionList{} }, Trim: trim,
 		},
 		{
