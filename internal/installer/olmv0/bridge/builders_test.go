@@ -200,6 +200,13 @@ func arriving(csvs ...*v1alpha1.ClusterServiceVersion) Inputs {
 	return in
 }
 
+// superseded returns the inputs of a Subscription whose version runs, and which refers to a plan for it that nobody approved.
+func superseded() Inputs {
+	in := settled()
+	in.Subscription, in.Plan = referring(in.Subscription, "install-2"), planning([]string{"foo.v1"}, "sub")
+	return in
+}
+
 // unresolved returns the inputs of a Subscription that OLM has not resolved.
 func unresolved() Inputs {
 	in := settled()

@@ -479,6 +479,18 @@ func TestUpgradeHeld(t *testing.T) {
 				"a user has to approve it with " + patch,
 			awaits: true,
 		},
+		"Superseded": {
+			reason: "A plan that still waits, for a version that another plan has installed, keeps nobody waiting.",
+			in:     superseded(), want: "False/NotHeld",
+			message: "No update is held",
+		},
+		"SupersededAndApprovalMissing": {
+			reason: "Nor if it is also for a Subscription whose approval is Manual.",
+			in: with(superseded(), func(in *Inputs) {
+				in.Verdict = Verdict{Ours: true, Missing: []string{"other"}}
+			}), want: "False/NotHeld",
+			message: "No update is held",
+		},
 		"GateNeedsManual": {
 			reason: "The gate label has no effect with Automatic approval, which is reported.",
 			in:     with(settled(), label), want: "False/GateNeedsManual",
