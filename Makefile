@@ -57,8 +57,8 @@ generate: $(BIN)/controller-gen ## Generate deep copies, CRDs, RBAC and docs/ref
 	for folder in e2e/samples/direct/bundle/*/manifests; do cp $$generated/*.yaml $$folder/foo.crd.yaml; done; \
 	sed -i '/^  annotations:/a\    olm.operatorframework.io/condition.Upgradeable: "!Migrating"' $$generated/*.yaml; \
 	for folder in e2e/samples/annotated/bundle/*/manifests; do cp $$generated/*.yaml $$folder/foo.crd.yaml; done
-	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/controller/probe paths=./internal/controller/olm paths=./internal/controller/platformoperator paths=./internal/controller/clusteroperator output:rbac:artifacts:config=config/rbac
-	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/catalog/store paths=./internal/controller/installplan output:rbac:artifacts:config=config/lifecycle/rbac
+	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/controller/... paths=./internal/installer/olmv0/... output:rbac:artifacts:config=config/rbac
+	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/installer/builtin/... output:rbac:artifacts:config=config/lifecycle/rbac
 	@go run ./hack/reference . docs/reference
 
 # Files that make generate writes.
@@ -116,7 +116,7 @@ FLUX := $(addprefix $(BIN)/neighbours/,source-controller kustomize-controller)
 e2e-neighbours: build tools argocd $(BIN)/cosign $(FLUX) check-bundle test-images ## Test against other projects' programs that take long to build: Argo CD and Flux sync operators; cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release; Grafana's linter checks the dashboard.
 	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/gitops
 	@cd hack/monitoring && go test -count=1 ./...
-	@go test -count=1 -v ./internal/catalog/store -run TestCosign -args -cosign $(BIN)/cosign
+	@go test -count=1 -v ./internal/installer/builtin/catalog/store -run TestCosign -args -cosign $(BIN)/cosign
 
 .PHONY: ui-test
 ui-test: build tools controlplane $(BIN)/headlamp/index.html $(BIN)/neighbours/k9s ## Lint and test the plugin for Headlamp and the configuration of k9s, in Chromium and tmux. UPDATE_PICTURES=1 writes the pictures in docs.

@@ -21,6 +21,16 @@ var (
 	registry = []string{"github.com/operator-framework/operator-registry", "github.com/google/go-containerregistry", "github.com/go-air/gini"}
 )
 
+// controllers are the packages with the project's reconcilers.
+var controllers = []string{"internal/controller", "internal/installer/builtin/csv", "internal/installer/builtin/installplan",
+	"internal/installer/builtin/operatorgroup", "internal/installer/builtin/subscription", "internal/installer/olmv0/controller"}
+
+// mechanisms are the packages that read, watch or write the cluster for the controllers.
+var mechanisms = []string{"internal/annotations", "internal/apply", "internal/enqueue", "internal/informer", "internal/installer/builtin/catalog/reader",
+	"internal/installer/builtin/catalog/store", "internal/installer/builtin/install", "internal/installer/builtin/record",
+	"internal/installer/builtin/sandbox", "internal/isolation", "internal/lifecycle", "internal/operand", "internal/operatorgroup",
+	"internal/readiness", "internal/tracing/export", "internal/watch"}
+
 // TestImports verifies that packages do not depend on those that their row forbids, directly or indirectly. Tests are
 // exempt.
 func TestImports(t *testing.T) {
@@ -42,44 +52,39 @@ func TestImports(t *testing.T) {
 		},
 		"Pure": {
 			reason: "Packages that decide or compute a status import no client, since their inputs are read before.",
-			of: []string{"internal/catalog", "internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/installer",
-				"internal/messages", "internal/operator",
-				"internal/resolve", "internal/status", "internal/tracing"},
+			of: []string{"internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/installer", "internal/messages",
+				"internal/operator", "internal/status", "internal/tracing"},
 			// platformoperator uses the field paths of crossplane-runtime, which depend on a client.
-			except: []string{"internal/catalog/reader", "internal/catalog/store", "internal/status/platformoperator", "internal/tracing/export"},
-			never:  append([]string{module + "internal/controller", module + "internal/manager", module + "internal/apply"}, clients...),
+			except: slices.Concat(controllers, mechanisms, []string{"internal/status/platformoperator"}),
+			never:  slices.Concat(in(controllers), []string{module + "internal/manager", module + "internal/apply"}, clients),
 		},
 		"Model": {
 			reason: "The model of an operator imports no package of a program that installs it.",
 			of:     []string{"internal/operator", "internal/installer"},
-			except: []string{"internal/installer/olmv0"},
-			never:  []string{module + "internal/installer/olmv0", module + "internal/csvchain", module + "internal/status"},
+			except: []string{"internal/installer/builtin", "internal/installer/olmv0"},
+			never:  []string{module + "internal/installer/builtin", module + "internal/installer/olmv0", module + "internal/csvchain", module + "internal/status"},
 		},
 		"Mechanisms": {
 			reason: "Mechanisms import no controller, and no package that computes a status.",
-			of: []string{"internal/annotations", "internal/apply", "internal/catalog", "internal/enqueue", "internal/informer", "internal/install", "internal/isolation",
-				"internal/lifecycle",
-				"internal/operand", "internal/operatorgroup", "internal/readiness", "internal/record", "internal/sandbox", "internal/tracing/export",
-				"internal/watch"},
-			never: []string{module + "internal/controller", module + "internal/manager", module + "internal/status/subscription",
-				module + "internal/status/csv", module + "internal/status/installplan", module + "internal/status/operatorgroup", module + "internal/status/probe",
-				module + "internal/status/platformoperator", module + "internal/status/clusteroperator"},
+			of:     mechanisms,
+			never: append(in(controllers), module+"internal/manager", module+"internal/status/subscription", module+"internal/status/csv",
+				module+"internal/status/installplan", module+"internal/status/operatorgroup", module+"internal/status/probe",
+				module+"internal/status/platformoperator", module+"internal/status/clusteroperator"),
 		},
 		"BesideOLM": {
-			reason: "Only the lifecycle controllers import the resolver and the registry.",
-			of: []string{"internal/controller/olm", "internal/controller/probe", "internal/controller/platformoperator",
-				"internal/controller/clusteroperator", "internal/installer/olmv0", "internal/gate", "internal/status"},
+			reason: "Only the built-in loops import the resolver and the registry.",
+			of:     []string{"internal/controller", "internal/gate", "internal/installer/olmv0", "internal/status"},
 			except: []string{"internal/status/catalogsource"}, // of a built-in loop, about the content of catalogs
-			never:  append([]string{module + "internal/resolve", module + "internal/catalog"}, registry...),
+			never:  append([]string{module + "internal/installer/builtin"}, registry...),
 		},
 		"Controllers": {
 			reason: "Controllers do not import each other, since they communicate through the API server.",
-			of:     []string{"internal/controller"},
-			never:  []string{module + "internal/controller", module + "internal/manager"},
+			of:     controllers,
+			never:  append(in(controllers), module+"internal/manager"),
 		},
 		"Sandbox": {
 			reason: "The sandbox imports no client, since its processes parse untrusted input.",
-			of:     []string{"internal/sandbox"},
+			of:     []string{"internal/installer/builtin/sandbox"},
 			never:  append([]string{"net/http", "k8s.io/client-go"}, clients...),
 		},
 	}
@@ -133,6 +138,15 @@ func list(t *testing.T) map[string]listed {
 		}
 		out[p.ImportPath] = p
 	}
+}
+
+// in returns the import paths of packages of the module.
+func in(rooms []string) []string {
+	out := make([]string, 0, len(rooms))
+	for _, r := range rooms {
+		out = append(out, module+r)
+	}
+	return out
 }
 
 func within(path, room string) bool { return path == room || strings.HasPrefix(path, room+"/") }

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"github.com/operator-status/operator-status/internal/catalog/reader"
-	"github.com/operator-status/operator-status/internal/catalog/store"
+	"github.com/operator-status/operator-status/internal/installer/builtin/catalog/reader"
+	"github.com/operator-status/operator-status/internal/installer/builtin/catalog/store"
 	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/manager"

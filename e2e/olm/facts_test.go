@@ -78,7 +78,7 @@ func TestFactResolverOverwritesStatus(t *testing.T) {
 		t.Error("OLM does not keep conditions of types that it does not know")
 	}
 	if len(lost["During"]) == 0 {
-		t.Error("OLM overwrote no condition: restAfterOLM of internal/controller/olm is no longer needed")
+		t.Error("OLM overwrote no condition: restAfterOLM of internal/installer/olmv0/controller is no longer needed")
 	}
 }
 

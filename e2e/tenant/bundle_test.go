@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/install"
+	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 )
 
 // TestBundle verifies that a bundle from a tenant's own catalog is not installed without a service account, and with

@@ -20,9 +20,9 @@ var (
 	residentPerObject = benchmark{pkg: "./internal/watch", name: "BenchmarkResidentPerObject"}
 	memoryPerObject   = benchmark{pkg: "./internal/watch", name: "BenchmarkMemoryPerObject"}
 	irrelevantUpdate  = benchmark{pkg: "./internal/watch", name: "BenchmarkIrrelevantUpdate"}
-	firstInstall      = benchmark{pkg: "./internal/resolve", name: "BenchmarkFirstInstall"}
-	update            = benchmark{pkg: "./internal/resolve", name: "BenchmarkUpdate"}
-	settled           = benchmark{pkg: "./internal/resolve", name: "BenchmarkSettled"}
+	firstInstall      = benchmark{pkg: "./internal/installer/builtin/resolve", name: "BenchmarkFirstInstall"}
+	update            = benchmark{pkg: "./internal/installer/builtin/resolve", name: "BenchmarkUpdate"}
+	settled           = benchmark{pkg: "./internal/installer/builtin/resolve", name: "BenchmarkSettled"}
 	live              = benchmark{pkg: "./internal/watch", name: "BenchmarkList", flags: "-benchtime=1x"}
 	installOne        = benchmark{pkg: "./e2e/peer", name: "BenchmarkInstallOne", flags: "-benchtime=1x"}
 	installAll        = benchmark{pkg: "./e2e/peer", name: "BenchmarkInstallAll", flags: "-benchtime=1x"}

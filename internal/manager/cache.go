@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/install"
+	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 )
 
 func cacheOptions(namespace string) cache.Options {

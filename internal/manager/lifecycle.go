@@ -18,15 +18,15 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/catalog/store"
-	"github.com/operator-status/operator-status/internal/controller/csv"
-	"github.com/operator-status/operator-status/internal/controller/installplan"
-	"github.com/operator-status/operator-status/internal/controller/operatorgroup"
-	"github.com/operator-status/operator-status/internal/controller/subscription"
+	"github.com/operator-status/operator-status/internal/installer/builtin/catalog/store"
+	"github.com/operator-status/operator-status/internal/installer/builtin/csv"
+	"github.com/operator-status/operator-status/internal/installer/builtin/installplan"
+	"github.com/operator-status/operator-status/internal/installer/builtin/operatorgroup"
+	"github.com/operator-status/operator-status/internal/installer/builtin/record"
+	"github.com/operator-status/operator-status/internal/installer/builtin/subscription"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/metrics"
 	"github.com/operator-status/operator-status/internal/optin"
-	"github.com/operator-status/operator-status/internal/record"
 )
 
 // loopKinds are the kinds that the built-in loops work on.

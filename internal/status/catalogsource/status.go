@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 	"github.com/operator-status/operator-status/internal/messages"
 )
 

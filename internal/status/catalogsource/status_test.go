@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/catalog"
+	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 )
 
 func TestCompute(t *testing.T) {
