@@ -17,6 +17,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -55,10 +56,10 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reads, gathered := 0, 0
-				probes := Probes{Reader: cluster(t), List: func(context.Context, watch.Request) (watch.Snapshot, error) {
+				probes := Probes{Reader: cluster(t), List: func(context.Context, watch.Request) (observed.Snapshot, error) {
 					reads++
 					time.Sleep(tc.took) // of the clock of the test
-					return watch.Snapshot{Filled: true}, nil
+					return observed.Snapshot{Filled: true}, nil
 				}}
 				decision, err := probes.Decide(t.Context(), []Update{update(tc.heldBefore)}, func(context.Context) ([]Update, error) {
 					gathered++

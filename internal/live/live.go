@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
@@ -30,7 +31,7 @@ type Probes struct {
 	Reader client.Reader
 
 	// List reads custom resources: see watch.Lister.
-	List func(context.Context, watch.Request) (watch.Snapshot, error)
+	List func(context.Context, watch.Request) (observed.Snapshot, error)
 
 	// HideForeign is true if custom resources outside the namespace of a Probe must not be named.
 	HideForeign bool
@@ -111,7 +112,7 @@ func (l Probes) resource(ctx context.Context, spec v1alpha1.ProbeResource, crd *
 
 // list reads a target as the first of the accounts that may.
 func (l Probes) list(ctx context.Context, e probestatus.Expressions, target watch.Target,
-	accounts []types.NamespacedName) (out watch.Snapshot, problem *condition.Problem) {
+	accounts []types.NamespacedName) (out observed.Snapshot, problem *condition.Problem) {
 	for _, account := range accounts {
 		target.Identity = account
 		out, out.Err = l.List(ctx, watch.Request{

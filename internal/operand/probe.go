@@ -20,6 +20,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	"github.com/operator-status/operator-status/internal/watch"
 )
@@ -149,7 +150,7 @@ func Accounts(ctx context.Context, c client.Reader, probe *v1alpha1.Probe,
 }
 
 // ReadProblem returns the Problem of a target's snapshot, or nil.
-func ReadProblem(t watch.Target, s watch.Snapshot) *condition.Problem {
+func ReadProblem(t watch.Target, s observed.Snapshot) *condition.Problem {
 	switch {
 	case s.Err == nil && !s.Stale:
 		return nil

@@ -1,6 +1,10 @@
 package watch
 
-import "time"
+import (
+	"time"
+
+	"github.com/operator-status/operator-status/internal/observed"
+)
 
 // conditionReader collects the requested conditions of one object, in the object's own order and each type once.
 type conditionReader struct {
@@ -14,7 +18,7 @@ type conditionReader struct {
 // foundCondition is a condition as an object has it.
 type foundCondition struct {
 	number   uint8 // of its type
-	status   Status
+	status   observed.Status
 	since    span  // lastTransitionTime
 	observed int64 // observedGeneration, or 0
 }
@@ -49,12 +53,12 @@ func (c *conditionReader) add(added foundCondition) {
 		switch same := known.status == added.status; {
 		case !dated || !alsoDated:
 			if !same {
-				known.status, known.since = Unreadable, span{}
+				known.status, known.since = observed.Unreadable, span{}
 			}
 		case until.After(since):
 			*known = added
 		case until.Equal(since) && !same:
-			known.status = Unreadable
+			known.status = observed.Unreadable
 		}
 		return
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/operator-status/operator-status/internal/observed"
+
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -237,7 +239,7 @@ func (d *decoder) condition() error {
 		d.conditions.malformed = true
 		return d.json.SkipValue()
 	}
-	c := foundCondition{status: Unreadable}
+	c := foundCondition{status: observed.Unreadable}
 	named, known := false, false
 	err := d.members(func(name string) (err error) {
 		if name != `"type"` {
@@ -268,10 +270,10 @@ func (d *decoder) conditionMap() error {
 		}
 		d.scratch = appendUnquoted(d.scratch[:0], name)
 		number, known := d.types[string(d.scratch)]
-		c := foundCondition{number: number, status: Unreadable}
+		c := foundCondition{number: number, status: observed.Unreadable}
 		if d.json.PeekKind() == '{' {
 			err = d.members(func(name string) error { return d.conditionField(name, &c) })
-		} else if c.status, err = d.conditionStatus(); c.status == Unreadable {
+		} else if c.status, err = d.conditionStatus(); c.status == observed.Unreadable {
 			d.conditions.malformed = true
 		}
 		if err != nil {
@@ -302,19 +304,19 @@ func (d *decoder) conditionField(name string, c *foundCondition) (err error) {
 }
 
 // conditionStatus reads the status of a condition, which some operators write as a boolean.
-func (d *decoder) conditionStatus() (out Status, err error) {
+func (d *decoder) conditionStatus() (out observed.Status, err error) {
 	switch kind := d.json.PeekKind(); kind {
 	case 't', 'f':
-		out = False
+		out = observed.False
 		if kind == 't' {
-			out = True
+			out = observed.True
 		}
 		return out, d.json.SkipValue()
 	case '"':
 		d.scratch, err = d.appendText(d.scratch[:0])
 		return statusOf(d.scratch), err
 	default:
-		return Unreadable, d.json.SkipValue()
+		return observed.Unreadable, d.json.SkipValue()
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/operator-status/operator-status/internal/observed"
+
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +34,7 @@ func typeNumbers() map[string]uint8 {
 type seen struct {
 	Kind                     apiwatch.EventType
 	Namespace, Name, Version string
-	Conditions               []Condition
+	Conditions               []observed.Condition
 	InitialEnd               bool
 }
 
@@ -45,10 +47,17 @@ func see(kind apiwatch.EventType, o *object) seen {
 
 func decoderOf(r io.Reader, types map[string]uint8) *decoder { return newDecoder(r, types, func() {}) }
 
-func conditions(c ...Condition) []Condition { return append([]Condition{}, c...) }
+// has returns a condition that is not stale.
+func has(conditionType string, status observed.Status) observed.Condition {
+	return observed.Condition{Type: conditionType, Status: status}
+}
+
+func conditions(c ...observed.Condition) []observed.Condition {
+	return append([]observed.Condition{}, c...)
+}
 
 func TestDecodeEvent(t *testing.T) {
-	foo := func(c ...Condition) seen {
+	foo := func(c ...observed.Condition) seen {
 		return seen{Kind: apiwatch.Modified, Namespace: "default", Name: "foo", Version: "7", Conditions: conditions(c...)}
 	}
 	const meta = `"metadata":{"name":"foo","namespace":"default","resourceVersion":"7"}`
@@ -71,7 +80,7 @@ func TestDecodeEvent(t *testing.T) {
 		"two conditions": {
 			reason: "Requested conditions are kept in the order of the object.",
 			event:  status(`[{"type":"Ready","status":"False"},{"type":"Other","status":"True"},{"type":"Migrating","status":"True"}]`),
-			want:   foo(Condition{Type: "Ready", Status: False}, Condition{Type: "Migrating", Status: True}),
+			want:   foo(has("Ready", observed.False), has("Migrating", observed.True)),
 		},
 		"no status":          {reason: "An object without a status has no conditions.", event: modified(``), want: foo()},
 		"status null":        {reason: "A status that is null has no conditions.", event: modified(`,"status":null`), want: foo()},
@@ -82,87 +91,87 @@ func TestDecodeEvent(t *testing.T) {
 		"conditions by type": {
 			reason: "Conditions may be a map from types to conditions or statuses.",
 			event:  status(`{"Ready":{"status":"True","reason":"R"},"Migrating":"False","Other":{}}`),
-			want:   foo(Condition{Type: "Ready", Status: True}, Condition{Type: "Migrating", Status: False}),
+			want:   foo(has("Ready", observed.True), has("Migrating", observed.False)),
 		},
 		"one condition instead of a list": {
 			reason: "A single condition instead of a list is Unreadable.",
 			event:  status(`{"type":"Ready","status":"True"}`),
-			want:   foo(Condition{Status: Unreadable}),
+			want:   foo(observed.Condition{Status: observed.Unreadable}),
 		},
 		"conditions a number": {
 			reason: "Conditions that are neither a list nor a map are Unreadable.",
-			event:  status(`12e3`), want: foo(Condition{Status: Unreadable}),
+			event:  status(`12e3`), want: foo(observed.Condition{Status: observed.Unreadable}),
 		},
 		"conditions of other things": {
 			reason: "Elements that are not conditions are Unreadable, and the conditions between them are read.",
 			event:  status(`["Ready",null,1,true,[{"type":"Migrating","status":"True"}],{"type":"Ready","status":"True"},{}]`),
-			want:   foo(Condition{Type: "Ready", Status: True}, Condition{Status: Unreadable}),
+			want:   foo(has("Ready", observed.True), observed.Condition{Status: observed.Unreadable}),
 		},
 		"type of the wrong type": {
 			reason: "A condition whose type is not a string is Unreadable.",
 			event:  status(`[{"type":1,"status":"True"},{"type":null,"status":"True"},{"type":{"type":"Ready"},"status":"True"},{"status":"True"}]`),
-			want:   foo(Condition{Status: Unreadable}),
+			want:   foo(observed.Condition{Status: observed.Unreadable}),
 		},
 		"only parts of other types are of the wrong type": {
 			reason: "Conditions of other types are ignored, whatever their form.",
 			event:  status(`[{"type":"Ready","status":"True"},{"type":"Other","status":7}]`),
-			want:   foo(Condition{Type: "Ready", Status: True}),
+			want:   foo(has("Ready", observed.True)),
 		},
 		"status a boolean": {
 			reason: "A boolean status is read.",
 			event:  status(`[{"type":"Ready","status":true},{"type":"Migrating","status":false}]`),
-			want:   foo(Condition{Type: "Ready", Status: True}, Condition{Type: "Migrating", Status: False}),
+			want:   foo(has("Ready", observed.True), has("Migrating", observed.False)),
 		},
 		"without a status": {
 			reason: "A condition without a status, or with one of another type, is Unreadable.",
 			event:  status(`[{"type":"Ready"},{"type":"Migrating","status":1},{"type":"Datenbank läuft 🚀","status":null}]`),
-			want:   foo(Condition{Type: "Ready", Status: Unreadable}, Condition{Type: "Migrating", Status: Unreadable}, Condition{Type: asked[2], Status: Unreadable}),
+			want:   foo(has("Ready", observed.Unreadable), has("Migrating", observed.Unreadable), has(asked[2], observed.Unreadable)),
 		},
 		"other case": {
 			reason: "A status in lower or upper case is read.",
 			event:  status(`[{"type":"Ready","status":"true"},{"type":"Migrating","status":"FALSE"},{"type":"Datenbank läuft 🚀","status":"unknown"}]`),
-			want:   foo(Condition{Type: "Ready", Status: True}, Condition{Type: "Migrating", Status: False}, Condition{Type: asked[2], Status: Unknown}),
+			want:   foo(has("Ready", observed.True), has("Migrating", observed.False), has(asked[2], observed.Unknown)),
 		},
 		"other words": {
 			reason: "A status other than True, False and Unknown is Unreadable.",
 			event:  status(`[{"type":"Ready","status":"Yes"},{"type":"Migrating","status":""}]`),
-			want:   foo(Condition{Type: "Ready", Status: Unreadable}, Condition{Type: "Migrating", Status: Unreadable}),
+			want:   foo(has("Ready", observed.Unreadable), has("Migrating", observed.Unreadable)),
 		},
 		"type lowercase": {reason: "Condition types are case-sensitive.", event: status(`[{"type":"ready","status":"True"}]`), want: foo()},
 		"a type twice": {
 			reason: "A type with different statuses is Unreadable if it is unknown which is the newest.",
 			event: status(`[{"type":"Ready","status":"False"},{"type":"Migrating","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"},` +
 				`{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"},{"type":"Migrating","status":"False","lastTransitionTime":"2026-01-01T01:00:00+01:00"}]`),
-			want: foo(Condition{Type: "Ready", Status: Unreadable}, Condition{Type: "Migrating", Status: Unreadable}),
+			want: foo(has("Ready", observed.Unreadable), has("Migrating", observed.Unreadable)),
 		},
 		"a type twice alike": {
 			reason: "A type that occurs twice with the same status has that status.",
 			event:  status(`[{"type":"Ready","status":"False","reason":"A"},{"type":"Ready","status":false,"reason":"B"}]`),
-			want:   foo(Condition{Type: "Ready", Status: False}),
+			want:   foo(has("Ready", observed.False)),
 		},
 		"a history": {
 			reason: "The condition with the newest transition is used if a type occurs several times.",
 			event: status(`[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"},{"type":"Migrating","status":"True","lastTransitionTime":"2026-01-03T00:00:00Z"},` +
 				`{"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T00:00:00Z"},{"type":"Migrating","status":"False","lastTransitionTime":"2026-01-02T00:00:00Z"},` +
 				`{"lastTransitionTime":"2026-01-01T12:00:00.5Z","type":"Ready","status":"False"}]`),
-			want: foo(Condition{Type: "Ready", Status: True}, Condition{Type: "Migrating", Status: True}),
+			want: foo(has("Ready", observed.True), has("Migrating", observed.True)),
 		},
 		"of an earlier generation": {
 			reason: "A condition of an earlier generation is stale, and one without observedGeneration is not.",
 			event: `{"type":"MODIFIED","object":{"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":2},` +
 				`{"type":"Migrating","status":"False"},{"type":"Datenbank läuft 🚀","status":"True","observedGeneration":3}]},` +
 				`"metadata":{"generation":3,"name":"foo","namespace":"default","resourceVersion":"7"}}}`,
-			want: foo(Condition{Type: "Ready", Status: True, Stale: true}, Condition{Type: "Migrating", Status: False}, Condition{Type: asked[2], Status: True}),
+			want: foo(observed.Condition{Type: "Ready", Status: observed.True, Stale: true}, has("Migrating", observed.False), has(asked[2], observed.True)),
 		},
 		"status before type": {
 			reason: "A condition is read in any order of its fields.",
 			event:  status(`[{"status":"True","reason":"R","message":"m","type":"Ready"}]`),
-			want:   foo(Condition{Type: "Ready", Status: True}),
+			want:   foo(has("Ready", observed.True)),
 		},
 		"other fields around": {
 			reason: "Other fields of the status are ignored, even with the same names or nested.",
 			event:  modified(`,"status":{"replicas":3,"children":[{"conditions":[{"type":"Migrating","status":"True"}]}],"conditions":[{"type":"Ready","status":"True"}],"status":"x","type":"Ready"}`),
-			want:   foo(Condition{Type: "Ready", Status: True}),
+			want:   foo(has("Ready", observed.True)),
 		},
 		"conditions elsewhere": {
 			reason: "Conditions outside the status are ignored.",
@@ -172,7 +181,7 @@ func TestDecodeEvent(t *testing.T) {
 		"metadata last": {
 			reason: "An event and its object are read in any order of their fields.",
 			event:  `{"object":{"status":{"conditions":[{"type":"Ready","status":"True"}]},` + meta + `},"type":"MODIFIED"}`,
-			want:   foo(Condition{Type: "Ready", Status: True}),
+			want:   foo(has("Ready", observed.True)),
 		},
 		"cluster-scoped": {
 			reason: "An object without a namespace is read.",
@@ -187,23 +196,23 @@ func TestDecodeEvent(t *testing.T) {
 		"escaped": {
 			reason: "Escaped characters in names and values of fields are decoded.",
 			event:  `{"typ\u0065":"MODIFIED","object":{"metadata":{"n\u0061me":"f\u006fo","namespace":"default","resourceVersion":"7"},"status":{"c\u006fnditions":[{"type":"\u0052eady","status":"Tru\u0065"}]}}}`,
-			want:   foo(Condition{Type: "Ready", Status: True}),
+			want:   foo(has("Ready", observed.True)),
 		},
 		"unicode": {
 			reason: "A condition type may contain any character, escaped or not.",
 			event:  status(`[{"type":"Datenbank l\u00e4uft \ud83d\ude80","status":"True","message":"🚀\u0000\ud800"},{"type":"Ready","status":"False"}]`),
-			want:   foo(Condition{Type: asked[2], Status: True}, Condition{Type: "Ready", Status: False}),
+			want:   foo(has(asked[2], observed.True), has("Ready", observed.False)),
 		},
 		"invalid UTF-8": {
 			reason: "Invalid UTF-8 does not end the watch.",
 			event:  status("[{\"type\":\"Ready\xff\",\"status\":\"True\"},{\"type\":\"Migrating\",\"status\":\"True\",\"message\":\"\xc3\x28\"}]"),
-			want:   foo(Condition{Type: "Migrating", Status: True}),
+			want:   foo(has("Migrating", observed.True)),
 		},
 		"a field twice": {
 			reason: "The last of several fields of one name is used, as in encoding/json.",
 			event: `{"type":"ADDED","type":"MODIFIED","object":{"metadata":{"name":"bar","namespace":"other","labels":{}},` + meta +
 				`,"status":{"conditions":[{"type":"Migrating","status":"True"}]},"status":{"conditions":[{"type":"Ready","status":"True"}],"conditions":[{"type":"Ready","status":"True","status":"False"}]}}}`,
-			want: foo(Condition{Type: "Ready", Status: False}),
+			want: foo(has("Ready", observed.False)),
 		},
 		"a status twice, the last empty": {
 			reason: "The last of several statuses is used, even if it is empty.",
@@ -213,18 +222,18 @@ func TestDecodeEvent(t *testing.T) {
 		"deep": {
 			reason: "Deeply nested fields are skipped.",
 			event:  modified(`,"spec":` + deep + `,"status":{"deep":` + deep + `,"conditions":[{"message":` + deep + `,"type":"Ready","status":"True"}]}`),
-			want:   foo(Condition{Type: "Ready", Status: True}),
+			want:   foo(has("Ready", observed.True)),
 		},
 		"very many conditions": {
 			reason: "A long list of conditions is read.",
 			event:  status(`[` + many(50_000) + `{"type":"Ready","status":"True"}]`),
-			want:   foo(Condition{Type: "Ready", Status: True}),
+			want:   foo(has("Ready", observed.True)),
 		},
 		"very long texts": {
 			reason: "Long strings are read and skipped.",
 			event: status(`[{"type":"` + strings.Repeat("x", 3<<20) + `","status":"True"},{"type":"Ready","status":"` + strings.Repeat("True",
 				1<<20) + `"},{"type":"Migrating","status":"True","message":"` + strings.Repeat(`\n`, 3<<20) + `"}]`),
-			want: foo(Condition{Type: "Ready", Status: Unreadable}, Condition{Type: "Migrating", Status: True}),
+			want: foo(has("Ready", observed.Unreadable), has("Migrating", observed.True)),
 		},
 		"bookmark": {
 			reason: "The resourceVersion of a bookmark is read.",
@@ -251,7 +260,7 @@ func TestDecodeEvent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// Between two others, to verify that no state leaks into the next event.
 			const other = `{"type":"ADDED","object":{"metadata":{"name":"n","namespace":"ns","resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}},"status":{"conditions":[{"type":"Migrating","status":"False"}]}}}`
-			wantOther := seen{Kind: apiwatch.Added, Namespace: "ns", Name: "n", Version: "1", InitialEnd: true, Conditions: conditions(Condition{Type: "Migrating", Status: False})}
+			wantOther := seen{Kind: apiwatch.Added, Namespace: "ns", Name: "n", Version: "1", InitialEnd: true, Conditions: conditions(has("Migrating", observed.False))}
 			want := []seen{wantOther, tc.want, wantOther}
 			s := &eventStream{decoder: decoderOf(strings.NewReader(other+tc.event+"\n"+other), typeNumbers())}
 			var got []seen
@@ -262,7 +271,7 @@ func TestDecodeEvent(t *testing.T) {
 				}
 				got = append(got, see(kind, o.(*object)))
 			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(Condition{})); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(observed.Condition{})); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 			if _, _, err := s.Decode(); !errors.Is(err, io.EOF) {
@@ -384,13 +393,13 @@ func TestDecodeList(t *testing.T) {
 		reason string
 		list   string
 		meta   metav1.ListMeta
-		want   map[string][]Condition
+		want   map[string][]observed.Condition
 	}{
 		"a page": {
 			reason: "The continue token of a list is read, whatever the position of the metadata.",
 			list:   `{"kind":"FooList","apiVersion":"example.com/v1","items":[{"metadata":{"name":"a","namespace":"n"},"status":{"conditions":[{"type":"Ready","status":"True"}]}},{"metadata":{"name":"b","namespace":"n"}}],"metadata":{"continue":"to\u006ben","remainingItemCount":5,"resourceVersion":"12"}}`,
 			meta:   metav1.ListMeta{ResourceVersion: "12", Continue: "token"},
-			want:   map[string][]Condition{"n\x00a": conditions(Condition{Type: "Ready", Status: True}), "n\x00b": conditions()},
+			want:   map[string][]observed.Condition{"n\x00a": conditions(has("Ready", observed.True)), "n\x00b": conditions()},
 		},
 		"empty": {reason: "An empty list is read.", list: `{"metadata":{"resourceVersion":"1"},"items":[]}`, meta: metav1.ListMeta{ResourceVersion: "1"}},
 		"null":  {reason: "A list that is null is read.", list: `{"metadata":{"resourceVersion":"1"},"items":null}`, meta: metav1.ListMeta{ResourceVersion: "1"}},
@@ -398,13 +407,13 @@ func TestDecodeList(t *testing.T) {
 			reason: "The last of several lists of items is used.",
 			list:   `{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}}],"items":[{"metadata":{"name":"b"}}]}`,
 			meta:   metav1.ListMeta{ResourceVersion: "1"},
-			want:   map[string][]Condition{"\x00b": conditions()},
+			want:   map[string][]observed.Condition{"\x00b": conditions()},
 		},
 		"objects that look like a Status": {
 			reason: "Fields of a Status are ignored in the objects of a list.",
 			list:   `{"metadata":{"resourceVersion":"1"},"items":[{"code":1,"message":"m","reason":"r","metadata":{"name":"a"},"status":"Failure"}]}`,
 			meta:   metav1.ListMeta{ResourceVersion: "1"},
-			want:   map[string][]Condition{"\x00a": conditions()},
+			want:   map[string][]observed.Condition{"\x00a": conditions()},
 		},
 	}
 	for name, tc := range cases {
@@ -413,10 +422,10 @@ func TestDecodeList(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s\n%v", tc.reason, err)
 			}
-			var got map[string][]Condition
+			var got map[string][]observed.Condition
 			for key, number := range objects.objects {
 				if got == nil {
-					got = map[string][]Condition{}
+					got = map[string][]observed.Condition{}
 				}
 				got[key] = conditionsOf(objects.patterns.entries[number].pattern, asked)
 			}
@@ -445,11 +454,11 @@ func TestDecodeInitial(t *testing.T) {
 	if err != nil || kind != apiwatch.Added || !ok {
 		t.Fatalf("want the list as one object that is added, got %v %T %v", kind, o, err)
 	}
-	got := map[string][]Condition{}
+	got := map[string][]observed.Condition{}
 	for key, number := range w.objects {
 		got[key] = conditionsOf(w.patterns.entries[number].pattern, asked)
 	}
-	want := map[string][]Condition{"\x00b": conditions(Condition{Type: "Ready", Status: Unknown}), "\x00c": conditions(Condition{Type: "Ready", Status: False})}
+	want := map[string][]observed.Condition{"\x00b": conditions(has("Ready", observed.Unknown)), "\x00c": conditions(has("Ready", observed.False))}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the list: -want +got\n%s", diff)
 	}
@@ -467,7 +476,7 @@ func TestDecodeInitial(t *testing.T) {
 	}
 	wantRest := []seen{
 		{Kind: apiwatch.Bookmark, Version: "9", Conditions: conditions(), InitialEnd: true},
-		{Kind: apiwatch.Deleted, Name: "c", Version: "5", Conditions: conditions(Condition{Type: "Ready", Status: False})},
+		{Kind: apiwatch.Deleted, Name: "c", Version: "5", Conditions: conditions(has("Ready", observed.False))},
 	}
 	if diff := cmp.Diff(wantRest, rest); diff != "" {
 		t.Errorf("the following events: -want +got\n%s", diff)
@@ -595,11 +604,11 @@ func referencePattern(conditions any, generation int64) (pattern string, exact b
 	return string(out), true
 }
 
-func referenceStatus(status any) Status {
-	for spelling, out := range map[string]Status{"true": True, "false": False, "unknown": Unknown} {
+func referenceStatus(status any) observed.Status {
+	for spelling, out := range map[string]observed.Status{"true": observed.True, "false": observed.False, "unknown": observed.Unknown} {
 		if text, ok := status.(string); ok && strings.EqualFold(text, spelling) || status == (spelling == "true") && spelling != "unknown" {
 			return out
 		}
 	}
-	return Unreadable
+	return observed.Unreadable
 }

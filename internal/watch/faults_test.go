@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operator-status/operator-status/internal/observed"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -185,7 +187,7 @@ func testList(t *testing.T, f fixture) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		f.setConditions(t, n, name, "Migrating=False")
 	}
-	list := func() watch.Snapshot {
+	list := func() observed.Snapshot {
 		t.Helper()
 		pages.Store(0)
 		got, err := watch.NewLister(p.config()).List(t.Context(), requestFor(f.target(), "Migrating"))

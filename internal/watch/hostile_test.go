@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operator-status/operator-status/internal/observed"
+
 	"github.com/go-logr/logr"
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
@@ -96,27 +98,27 @@ func hostileHeap(t *testing.T, message func(object, condition int) string) (sett
 }
 
 // hostileExpression returns the types and functions of a Request whose expression names hostileTypes conditions.
-func hostileExpression(t *testing.T) (types []string, judge func([]Condition) Verdict, explain func([]Condition) Explanation) {
+func hostileExpression(t *testing.T) (types []string, judge func([]observed.Condition) observed.Verdict, explain func([]observed.Condition) observed.Explanation) {
 	types = hostileTypeNames(hostileTypes)
 	e, err := expression.Parse(strings.Join(types, "&&"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lookupIn := func(conditions []Condition) func(string) expression.Value {
+	lookupIn := func(conditions []observed.Condition) func(string) expression.Value {
 		return func(conditionType string) expression.Value {
 			for _, c := range conditions {
-				if c.Type == conditionType && c.Status == False {
+				if c.Type == conditionType && c.Status == observed.False {
 					return expression.False
 				}
 			}
 			return expression.True
 		}
 	}
-	judge = func(c []Condition) Verdict {
-		return Verdict{Blocks: e.Evaluate(lookupIn(c)) == expression.False}
+	judge = func(c []observed.Condition) observed.Verdict {
+		return observed.Verdict{Blocks: e.Evaluate(lookupIn(c)) == expression.False}
 	}
-	explain = func(c []Condition) Explanation {
-		var out Explanation
+	explain = func(c []observed.Condition) observed.Explanation {
+		var out observed.Explanation
 		for _, l := range e.Decisive(lookupIn(c)) {
 			out.Reasons = append(out.Reasons, l.String())
 		}
@@ -177,12 +179,12 @@ func TestPack(t *testing.T) {
 	types := hostileTypeNames(MaxTypes)
 	for _, n := range []int{0, 1, maxOrdered, maxOrdered + 1, MaxTypes} {
 		var pattern []byte
-		var want []Condition
+		var want []observed.Condition
 		for i := range n {
 			number := uint8(MaxTypes - 1 - i)
-			status, stale := Status(i%4), i%5 == 0
+			status, stale := observed.Status(i%4), i%5 == 0
 			pattern = append(pattern, number, stateOf(status, stale))
-			want = append(want, Condition{Type: types[number], Status: status, Stale: stale && (status == True || status == False)})
+			want = append(want, observed.Condition{Type: types[number], Status: status, Stale: stale && (status == observed.True || status == observed.False)})
 		}
 		if n > maxOrdered {
 			for i := range n / 2 {
@@ -190,7 +192,7 @@ func TestPack(t *testing.T) {
 			}
 		}
 		if n%2 == 0 {
-			pattern, want = append(pattern, malformed), append(want, Condition{Status: Unreadable})
+			pattern, want = append(pattern, malformed), append(want, observed.Condition{Status: observed.Unreadable})
 		}
 		packed := string(pack(pattern))
 		got := conditionsOf(packed, types)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/operator-status/operator-status/internal/observed"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -32,14 +34,14 @@ func NewLister(config *rest.Config) *Lister { return &Lister{newClients(config)}
 //
 // All pages are of one moment, or List starts over: it returns an error if that takes longer than ctx, any page takes
 // longer than 10 s, or the API server refuses a request.
-func (l *Lister) List(ctx context.Context, request Request) (Snapshot, error) {
+func (l *Lister) List(ctx context.Context, request Request) (observed.Snapshot, error) {
 	client, err := l.clients.as(request.Target.Identity)
 	if err != nil {
-		return Snapshot{}, err
+		return observed.Snapshot{}, err
 	}
 	numbers, err := number(request.Types)
 	if err != nil {
-		return Snapshot{}, err
+		return observed.Snapshot{}, err
 	}
 	pages := listWatch{target: request.Target, client: client, types: numbers, heard: func() {}}
 	for {
@@ -50,16 +52,16 @@ func (l *Lister) List(ctx context.Context, request Request) (Snapshot, error) {
 	}
 }
 
-func (l *Lister) list(ctx context.Context, request Request, pages listWatch) (Snapshot, error) {
-	out := Snapshot{Filled: true}
+func (l *Lister) list(ctx context.Context, request Request, pages listWatch) (observed.Snapshot, error) {
+	out := observed.Snapshot{Filled: true}
 	for options := (metav1.ListOptions{Limit: pageSize}); ; {
 		page, err := onePage(ctx, pages, options)
 		if err != nil {
-			return Snapshot{}, err
+			return observed.Snapshot{}, err
 		}
 		for _, read := range page.Items {
 			judged := judge(request, read.contents)
-			out.Counts = out.plus(judged.Counts)
+			out.Counts = out.Plus(judged.Counts)
 			if judged.Blocking > 0 {
 				out.Items, out.Omitted = judged.Items, judged.Omitted
 				return out, nil
@@ -78,7 +80,7 @@ func onePage(ctx context.Context, pages listWatch, options metav1.ListOptions) (
 }
 
 // judge returns the Snapshot that a Subscription has of objects.
-func judge(request Request, objects contents) Snapshot {
+func judge(request Request, objects contents) observed.Snapshot {
 	s := &source{contents: objects, filled: 1, filledTypes: request.Types}
 	sub := &Subscription{source: s, request: request}
 	sub.recount(s)

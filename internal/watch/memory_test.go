@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operator-status/operator-status/internal/observed"
+
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -149,16 +151,18 @@ func request(notified chan<- struct{}) Request {
 	return Request{
 		Target: Target{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}},
 		Types:  []string{"Migrating", "Ready"},
-		Judge: func(conditions []Condition) Verdict {
+		Judge: func(conditions []observed.Condition) observed.Verdict {
 			for _, c := range conditions {
-				if c.Type == "Migrating" && c.Status == True {
-					return Verdict{Blocks: true}
+				if c.Type == "Migrating" && c.Status == observed.True {
+					return observed.Verdict{Blocks: true}
 				}
 			}
-			return Verdict{}
+			return observed.Verdict{}
 		},
-		Explain: func([]Condition) Explanation { return Explanation{Blocks: "Migrating is True"} },
-		Listed:  20,
+		Explain: func([]observed.Condition) observed.Explanation {
+			return observed.Explanation{Blocks: "Migrating is True"}
+		},
+		Listed: 20,
 		Notify: func(bool) {
 			select {
 			case notified <- struct{}{}:

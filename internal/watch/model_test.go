@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operator-status/operator-status/internal/observed"
+
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
@@ -27,19 +29,21 @@ type client struct {
 
 // verdict is a client's verdict on an object.
 type verdict struct {
-	Explanation
+	observed.Explanation
 	unknown bool
 }
 
-func (c *client) judge(conditions []Condition) Verdict {
+func (c *client) judge(conditions []observed.Condition) observed.Verdict {
 	v := c.decide(conditions)
-	return Verdict{Blocks: v.Blocks != "", Important: v.Important != "", Unknown: v.unknown, Unreadable: v.Unreadable != ""}
+	return observed.Verdict{Blocks: v.Blocks != "", Important: v.Important != "", Unknown: v.unknown, Unreadable: v.Unreadable != ""}
 }
 
-func (c *client) explain(conditions []Condition) Explanation { return c.decide(conditions).Explanation }
+func (c *client) explain(conditions []observed.Condition) observed.Explanation {
+	return c.decide(conditions).Explanation
+}
 
 // decide is an arbitrary Judge: its verdict depends on everything that a Judge may read.
-func (c *client) decide(conditions []Condition) verdict {
+func (c *client) decide(conditions []observed.Condition) verdict {
 	h := fnv.New32a()
 	fmt.Fprint(h, c.salt)
 	for _, condition := range conditions {
@@ -63,11 +67,11 @@ func (c *client) decide(conditions []Condition) verdict {
 }
 
 // want computes the Snapshot that the client should get from all objects.
-func (c *client) want(objects map[string]string) Snapshot {
+func (c *client) want(objects map[string]string) observed.Snapshot {
 	if !c.filled {
-		return Snapshot{}
+		return observed.Snapshot{}
 	}
-	out := Snapshot{Filled: true}
+	out := observed.Snapshot{Filled: true}
 	for name, conditions := range objects {
 		v, ok := c.known[conditions]
 		if !ok {
@@ -89,11 +93,11 @@ func (c *client) want(objects map[string]string) Snapshot {
 		}
 		if v.Blocks != "" || v.Important != "" || v.Unreadable != "" {
 			namespace, name, _ := strings.Cut(name, "/")
-			out.Items = append(out.Items, Item{Namespace: namespace, Name: name, Explanation: v.Explanation})
+			out.Items = append(out.Items, observed.Item{Namespace: namespace, Name: name, Explanation: v.Explanation})
 		}
 	}
-	slices.SortFunc(out.Items, func(a, b Item) int {
-		rank := func(i Item) int {
+	slices.SortFunc(out.Items, func(a, b observed.Item) int {
+		rank := func(i observed.Item) int {
 			switch {
 			case i.Blocks != "":
 				return 0
@@ -102,7 +106,7 @@ func (c *client) want(objects map[string]string) Snapshot {
 			}
 			return 2
 		}
-		later := func(i Item) int {
+		later := func(i observed.Item) int {
 			if c.request.Preferred == "" || i.Namespace == c.request.Preferred {
 				return 0
 			}
@@ -121,12 +125,12 @@ func (c *client) want(objects map[string]string) Snapshot {
 }
 
 // parseConditions returns the conditions of an object, each type once.
-func parseConditions(conditions string) []Condition {
-	var out []Condition
+func parseConditions(conditions string) []observed.Condition {
+	var out []observed.Condition
 	for condition := range strings.FieldsSeq(conditions) {
 		conditionType, status, _ := strings.Cut(condition, "=")
-		if !slices.ContainsFunc(out, func(c Condition) bool { return c.Type == conditionType }) {
-			out = append(out, Condition{Type: conditionType, Status: statusOf([]byte(status))})
+		if !slices.ContainsFunc(out, func(c observed.Condition) bool { return c.Type == conditionType }) {
+			out = append(out, observed.Condition{Type: conditionType, Status: statusOf([]byte(status))})
 		}
 	}
 	return out
@@ -145,7 +149,7 @@ func runModel(t *testing.T, random *rand.Rand, steps int) {
 	m := &model{random: random, engine: silentEngine(t)}
 	m.subscribe(t)
 	for step := range steps {
-		before := map[*client]Snapshot{}
+		before := map[*client]observed.Snapshot{}
 		for _, c := range m.clients {
 			before[c] = c.want(m.objects)
 			c.notified, c.urgent = 0, 0
@@ -268,7 +272,7 @@ func (m *model) step(t *testing.T) string {
 }
 
 // check returns a description of the first failure, or empty.
-func (m *model) check(before map[*client]Snapshot) string {
+func (m *model) check(before map[*client]observed.Snapshot) string {
 	for i, c := range m.clients {
 		want := c.want(m.objects)
 		if was, ok := before[c]; ok {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"github.com/operator-status/operator-status/internal/observed"
+
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -78,10 +80,10 @@ func (s script) replace(pages int, objects map[string]string) {
 }
 
 // judging returns a Judge that agrees with explain.
-func judging(explain func([]Condition) Explanation) func([]Condition) Verdict {
-	return func(conditions []Condition) Verdict {
+func judging(explain func([]observed.Condition) observed.Explanation) func([]observed.Condition) observed.Verdict {
+	return func(conditions []observed.Condition) observed.Verdict {
 		e := explain(conditions)
-		return Verdict{Blocks: e.Blocks != "", Important: e.Important != ""}
+		return observed.Verdict{Blocks: e.Blocks != "", Important: e.Important != ""}
 	}
 }
 
@@ -174,12 +176,12 @@ func TestNotify(t *testing.T) {
 			},
 		},
 	}
-	explain := func(conditions []Condition) (out Explanation) {
+	explain := func(conditions []observed.Condition) (out observed.Explanation) {
 		for _, c := range conditions {
 			switch {
-			case c.Type == "Blocks" && c.Status == True:
+			case c.Type == "Blocks" && c.Status == observed.True:
 				out.Blocks = "Blocks is True"
-			case c.Type == "Tells" && c.Status == True:
+			case c.Type == "Tells" && c.Status == observed.True:
 				out.Important = "Tells is True"
 			}
 		}
@@ -231,8 +233,8 @@ func TestAfterClose(t *testing.T) {
 			notified := 0
 			sub, err := engine.Subscribe(Request{
 				Target: foos, Types: []string{"A"}, Listed: 1, Notify: func(bool) { notified++ },
-				Judge:   func([]Condition) Verdict { return Verdict{Important: true} },
-				Explain: func([]Condition) Explanation { return Explanation{Important: "something"} },
+				Judge:   func([]observed.Condition) observed.Verdict { return observed.Verdict{Important: true} },
+				Explain: func([]observed.Condition) observed.Explanation { return observed.Explanation{Important: "something"} },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -247,7 +249,8 @@ func TestAfterClose(t *testing.T) {
 			if notified > 0 {
 				t.Errorf("notified %d times after the end", notified)
 			}
-			want := Snapshot{Filled: true, Counts: Counts{Total: 1, Important: 1}, Items: []Item{{"n", "a", Explanation{Important: "something"}}}}
+			item := observed.Item{Namespace: "n", Name: "a", Explanation: observed.Explanation{Important: "something"}}
+			want := observed.Snapshot{Filled: true, Counts: observed.Counts{Total: 1, Important: 1}, Items: []observed.Item{item}}
 			if diff := gocmp.Diff(want, sub.Snapshot()); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}

@@ -3,45 +3,22 @@ package watch
 import (
 	"bytes"
 	"strings"
-)
 
-// Status is the status of a condition. The zero value is Unknown.
-type Status uint8
-
-// The statuses of a condition.
-const (
-	Unknown Status = iota
-	False
-	True
-
-	// Unreadable is the status of a condition that exists but has no status that the API conventions know, or that
-	// occurs several times with statuses of which none is the newest.
-	Unreadable
+	"github.com/operator-status/operator-status/internal/observed"
 )
 
 // statusOf parses a status. The API conventions spell it True, False or Unknown; other case is accepted.
-func statusOf(text []byte) Status {
+func statusOf(text []byte) observed.Status {
 	switch {
 	case bytes.EqualFold(text, []byte("True")):
-		return True
+		return observed.True
 	case bytes.EqualFold(text, []byte("False")):
-		return False
+		return observed.False
 	case bytes.EqualFold(text, []byte("Unknown")):
-		return Unknown
+		return observed.Unknown
 	default:
-		return Unreadable
+		return observed.Unreadable
 	}
-}
-
-// Condition is a condition's type and status.
-type Condition struct {
-	// Type is empty for an entry that stands for all parts of `status.conditions` that are not conditions. Its status
-	// is Unreadable.
-	Type   string
-	Status Status
-
-	// Stale is true if the condition was observed before the last change of the custom resource's spec.
-	Stale bool
 }
 
 // MaxTypes is how many condition types the Subscriptions to one Target may need together.
@@ -63,8 +40,8 @@ const (
 
 // stateOf returns the state of a condition in a pattern; conditionOf is its inverse. No state is 0. Unknown and
 // Unreadable are the same whether stale or not.
-func stateOf(status Status, stale bool) byte {
-	if stale && (status == True || status == False) {
+func stateOf(status observed.Status, stale bool) byte {
+	if stale && (status == observed.True || status == observed.False) {
 		return byte(status) + staleOffset
 	}
 	return byte(status) + 1
@@ -72,11 +49,11 @@ func stateOf(status Status, stale bool) byte {
 
 const staleOffset = 4
 
-func conditionOf(conditionType string, state byte) Condition {
-	if state > byte(Unreadable)+1 {
-		return Condition{Type: conditionType, Status: Status(state - staleOffset), Stale: true}
+func conditionOf(conditionType string, state byte) observed.Condition {
+	if state > byte(observed.Unreadable)+1 {
+		return observed.Condition{Type: conditionType, Status: observed.Status(state - staleOffset), Stale: true}
 	}
-	return Condition{Type: conditionType, Status: Status(state - 1)}
+	return observed.Condition{Type: conditionType, Status: observed.Status(state - 1)}
 }
 
 // pack returns the form of a pattern that is stored. It may change the bytes of its argument.
@@ -96,9 +73,9 @@ func pack(pattern []byte) []byte {
 }
 
 // conditionsOf returns the conditions of a pattern. Those of a packed pattern are in the order of types.
-func conditionsOf(pattern string, types []string) []Condition {
+func conditionsOf(pattern string, types []string) []observed.Condition {
 	end := len(pattern) - len(pattern)%patternEntry
-	out := make([]Condition, 0, len(pattern)/patternEntry+1)
+	out := make([]observed.Condition, 0, len(pattern)/patternEntry+1)
 	if end == packedSize {
 		out = unpack(pattern, types)
 	} else {
@@ -107,13 +84,13 @@ func conditionsOf(pattern string, types []string) []Condition {
 		}
 	}
 	if end < len(pattern) {
-		out = append(out, Condition{Status: Unreadable})
+		out = append(out, observed.Condition{Status: observed.Unreadable})
 	}
 	return out
 }
 
-func unpack(pattern string, types []string) []Condition {
-	out := make([]Condition, 0, len(types)+1)
+func unpack(pattern string, types []string) []observed.Condition {
+	out := make([]observed.Condition, 0, len(types)+1)
 	for number, t := range types {
 		var state byte
 		for p := range planes {

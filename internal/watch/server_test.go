@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operator-status/operator-status/internal/observed"
+
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -190,9 +192,9 @@ func subscribe(t testing.TB, engine *watch.Engine, target watch.Target, conditio
 
 // requestFor returns a request for the objects that have one of some conditions with status True.
 func requestFor(target watch.Target, conditionTypes ...string) watch.Request {
-	explain := func(conditions []watch.Condition) (out watch.Explanation) {
+	explain := func(conditions []observed.Condition) (out observed.Explanation) {
 		for _, c := range conditions {
-			if c.Status == watch.True && slices.Contains(conditionTypes, c.Type) {
+			if c.Status == observed.True && slices.Contains(conditionTypes, c.Type) {
 				out.Blocks = c.Type
 			}
 		}
@@ -200,8 +202,8 @@ func requestFor(target watch.Target, conditionTypes ...string) watch.Request {
 	}
 	return watch.Request{
 		Target: target, Types: conditionTypes, Listed: 1000,
-		Judge: func(conditions []watch.Condition) watch.Verdict {
-			return watch.Verdict{Blocks: explain(conditions).Blocks != ""}
+		Judge: func(conditions []observed.Condition) observed.Verdict {
+			return observed.Verdict{Blocks: explain(conditions).Blocks != ""}
 		},
 		Explain: explain,
 	}
@@ -209,7 +211,7 @@ func requestFor(target watch.Target, conditionTypes ...string) watch.Request {
 
 // await waits until check returns an empty string for the Snapshot. After the first, it takes a Snapshot only when
 // notified, so a missing notification fails the test.
-func (s subscription) await(t testing.TB, check func(watch.Snapshot) string) watch.Snapshot {
+func (s subscription) await(t testing.TB, check func(observed.Snapshot) string) observed.Snapshot {
 	t.Helper()
 	timeout := time.After(testcluster.Timeout)
 	for {
@@ -229,7 +231,7 @@ func (s subscription) await(t testing.TB, check func(watch.Snapshot) string) wat
 // awaits waits for total objects, of which those in want, "namespace/name", are listed.
 func (s subscription) awaits(t testing.TB, total int, want ...string) {
 	t.Helper()
-	s.await(t, func(got watch.Snapshot) string {
+	s.await(t, func(got observed.Snapshot) string {
 		var names []string
 		for _, i := range got.Items {
 			names = append(names, strings.TrimPrefix(i.Namespace+"/"+i.Name, "/"))
@@ -241,9 +243,9 @@ func (s subscription) awaits(t testing.TB, total int, want ...string) {
 	})
 }
 
-func (s subscription) awaitErr(t testing.TB, what string, is func(error) bool) watch.Snapshot {
+func (s subscription) awaitErr(t testing.TB, what string, is func(error) bool) observed.Snapshot {
 	t.Helper()
-	return s.await(t, func(got watch.Snapshot) string {
+	return s.await(t, func(got observed.Snapshot) string {
 		if got.Err == nil || !is(got.Err) {
 			return "want an error: " + what
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/operator-status/operator-status/internal/observed"
 )
 
 // Request selects objects and configures how to judge them.
@@ -16,10 +18,10 @@ type Request struct {
 	// Judge returns the Verdict for an object's conditions. It receives the conditions that any Request of the same
 	// Target asks for, each type once, in the object's own order or, if very many, sorted by type. The Verdict must
 	// not depend on anything else, since Judge is called once for all objects with equal conditions.
-	Judge func([]Condition) Verdict
+	Judge func([]observed.Condition) observed.Verdict
 
 	// Explain returns the messages for the Verdict. It is called only for objects that a Snapshot may list.
-	Explain func([]Condition) Explanation
+	Explain func([]observed.Condition) observed.Explanation
 
 	// Listed is how many objects a Snapshot lists.
 	Listed int
@@ -33,41 +35,6 @@ type Request struct {
 	Notify func(urgent bool)
 }
 
-// Verdict is the meaning of an object's conditions.
-type Verdict struct {
-	// Blocks is true if the object blocks an update. Such objects are listed first.
-	Blocks bool
-
-	// Important is true if the object has something important to report. Such objects are listed.
-	Important bool
-
-	// Unknown is true if the object cannot be judged.
-	Unknown bool
-
-	// Unreadable is true if the object cannot be judged because of conditions that are Unreadable. Such objects are
-	// listed last.
-	Unreadable bool
-}
-
-// Explanation is a Verdict in messages.
-type Explanation struct {
-	// Blocks is why the object blocks an update, or empty.
-	Blocks string
-
-	// Important is the important thing that the object reports, or empty.
-	Important string
-
-	// Unreadable names the unreadable conditions that keep the object from being judged, or is empty.
-	Unreadable string
-
-	// Reasons are the conditions that decided.
-	Reasons []string
-}
-
-func (e Explanation) equal(f Explanation) bool {
-	return e.Blocks == f.Blocks && e.Important == f.Important && e.Unreadable == f.Unreadable && slices.Equal(e.Reasons, f.Reasons)
-}
-
 // bits is a Verdict in one byte. Each Subscription keeps one for each pattern, so size matters.
 type bits uint8
 
@@ -79,7 +46,7 @@ const (
 	unreadable
 )
 
-func bitsOf(v Verdict) bits {
+func bitsOf(v observed.Verdict) bits {
 	out := exists
 	if v.Blocks {
 		out |= blocks
@@ -117,12 +84,8 @@ type state struct {
 	pattern string
 }
 
-// Counts are numbers of objects.
-type Counts struct {
-	Total, Blocking, Important, Unknown, Unreadable int
-}
-
-func (c *Counts) add(b bits, n int) {
+// add adds a number of objects to those Counts to which their bits belong.
+func add(c *observed.Counts, b bits, n int) {
 	if b.has(exists) {
 		c.Total += n
 	}
@@ -140,48 +103,6 @@ func (c *Counts) add(b bits, n int) {
 	}
 }
 
-func (c Counts) plus(d Counts) Counts {
-	return Counts{
-		Total: c.Total + d.Total, Blocking: c.Blocking + d.Blocking, Important: c.Important + d.Important,
-		Unknown: c.Unknown + d.Unknown, Unreadable: c.Unreadable + d.Unreadable,
-	}
-}
-
-// sameKind reports whether the same counts are zero.
-func (c Counts) sameKind(d Counts) bool {
-	return (c.Total > 0) == (d.Total > 0) && (c.Blocking > 0) == (d.Blocking > 0) &&
-		(c.Important > 0) == (d.Important > 0) && (c.Unknown > 0) == (d.Unknown > 0) && (c.Unreadable > 0) == (d.Unreadable > 0)
-}
-
-// Item is a listed object.
-type Item struct {
-	Namespace, Name string
-	Explanation
-}
-
-// Snapshot is the state of a Target at one moment, as judged for a Request.
-type Snapshot struct {
-	// Filled is true once all objects have been read. Until then all fields except Err are empty.
-	Filled bool
-
-	// Err is the error of the last attempt to list or watch, or nil. The rest of the Snapshot is from before the error.
-	Err error
-
-	// Stale is true if reading has failed, or the API server has sent nothing, for so long that the rest of the Snapshot
-	// may be out of date.
-	Stale bool
-
-	Counts
-
-	// Items are the first listed objects: the blocking ones, then the important and the unreadable ones, each sorted by
-	// namespace and name.
-	// Objects of the preferred namespace precede all others.
-	Items []Item
-
-	// Omitted is the number of objects that did not fit into Items.
-	Omitted int
-}
-
 // Subscription judges the objects of a target. The mutex of its source guards its fields.
 type Subscription struct {
 	engine  *Engine
@@ -190,14 +111,14 @@ type Subscription struct {
 
 	needs    int    // the first round of the source that looks for all its types
 	verdicts []bits // by the number of the pattern
-	counts   Counts
+	counts   observed.Counts
 	listable int // how many objects would be listed without a limit
 
 	// first are the first of them, complete unless stale.
 	first []entry
 	stale bool
 
-	last *Snapshot // set when it is closed
+	last *observed.Snapshot // set when it is closed
 }
 
 type entry struct {
@@ -232,7 +153,7 @@ func (sub *Subscription) Target() Target { return sub.request.Target }
 func (sub *Subscription) Close() { sub.engine.unsubscribe(sub) }
 
 // Snapshot returns the current state, or the last one before the Subscription was closed.
-func (sub *Subscription) Snapshot() Snapshot {
+func (sub *Subscription) Snapshot() observed.Snapshot {
 	s := sub.source
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,8 +163,8 @@ func (sub *Subscription) Snapshot() Snapshot {
 	return sub.snapshot(s)
 }
 
-func (sub *Subscription) snapshot(s *source) Snapshot {
-	out := Snapshot{Filled: s.filled >= sub.needs, Err: s.err, Stale: s.stale}
+func (sub *Subscription) snapshot(s *source) observed.Snapshot {
+	out := observed.Snapshot{Filled: s.filled >= sub.needs, Err: s.err, Stale: s.stale}
 	if !out.Filled {
 		return out
 	}
@@ -252,7 +173,7 @@ func (sub *Subscription) snapshot(s *source) Snapshot {
 	}
 	out.Counts = sub.counts
 	out.Omitted = sub.listable - len(sub.first)
-	explained := map[uint32]Explanation{}
+	explained := map[uint32]observed.Explanation{}
 	for _, e := range sub.first {
 		namespace, name := splitKey(e.key)
 		number := s.objects[e.key]
@@ -261,12 +182,12 @@ func (sub *Subscription) snapshot(s *source) Snapshot {
 			explanation = sub.explain(s, s.patterns.entries[number].pattern)
 			explained[number] = explanation
 		}
-		out.Items = append(out.Items, Item{Namespace: namespace, Name: name, Explanation: explanation})
+		out.Items = append(out.Items, observed.Item{Namespace: namespace, Name: name, Explanation: explanation})
 	}
 	return out
 }
 
-func (sub *Subscription) explain(s *source, pattern string) Explanation {
+func (sub *Subscription) explain(s *source, pattern string) observed.Explanation {
 	return sub.request.Explain(conditionsOf(pattern, s.filledTypes))
 }
 
@@ -288,14 +209,14 @@ func (sub *Subscription) stateIf(s *source, exists bool, number uint32) state {
 
 // recount judges all patterns again.
 func (sub *Subscription) recount(s *source) {
-	sub.verdicts, sub.counts, sub.listable = nil, Counts{}, 0
+	sub.verdicts, sub.counts, sub.listable = nil, observed.Counts{}, 0
 	for number, p := range s.patterns.entries {
 		if p.count == 0 {
 			continue
 		}
 		sub.judge(s, uint32(number))
 		b := sub.verdicts[number]
-		sub.counts.add(b, p.count)
+		add(&sub.counts, b, p.count)
 		if b.listed() {
 			sub.listable += p.count
 		}
@@ -306,14 +227,14 @@ func (sub *Subscription) recount(s *source) {
 // moved records that an object changed from one state to another.
 func (sub *Subscription) moved(s *source, key string, before, after state) {
 	if before.bits == after.bits {
-		if after.listed() && sub.mayShow(sub.entry(key, after.bits)) && !sub.explain(s, before.pattern).equal(sub.explain(s, after.pattern)) {
+		if after.listed() && sub.mayShow(sub.entry(key, after.bits)) && !sub.explain(s, before.pattern).Equal(sub.explain(s, after.pattern)) {
 			sub.request.Notify(false)
 		}
 		return
 	}
 	counts := sub.counts
-	sub.counts.add(before.bits, -1)
-	sub.counts.add(after.bits, +1)
+	add(&sub.counts, before.bits, -1)
+	add(&sub.counts, after.bits, +1)
 	if before.listed() {
 		sub.unlist(sub.entry(key, before.bits))
 	}
@@ -322,7 +243,7 @@ func (sub *Subscription) moved(s *source, key string, before, after state) {
 		isListed = sub.list(sub.entry(key, after.bits))
 	}
 	held := isListed && after.has(blocks) && !before.has(blocks)
-	sub.request.Notify(held || !sub.counts.sameKind(counts))
+	sub.request.Notify(held || !sub.counts.SameKind(counts))
 }
 
 // mayShow reports whether an object to be listed is, or may be, among the first.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
@@ -49,7 +50,7 @@ func (p plan) resources(subs map[reading]*watch.Subscription, refused map[readin
 	out := make([]probestatus.Resource, 0, len(p))
 	for _, resource := range p {
 		for _, key := range resource.readings {
-			snapshot := watch.Snapshot{Err: refused[key]}
+			snapshot := observed.Snapshot{Err: refused[key]}
 			if sub, ok := subs[key]; ok {
 				snapshot = sub.Snapshot()
 			}

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/go-logr/logr"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/operand"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
@@ -102,7 +103,7 @@ func TestTooManyConditions(t *testing.T) {
 			t.Fatalf("%s\n%d are read, %d refused: %v", step.reason, len(now), len(refused), err)
 		}
 		for key, err := range refused {
-			p := operand.ReadProblem(key.target, watch.Snapshot{Err: err})
+			p := operand.ReadProblem(key.target, observed.Snapshot{Err: err})
 			if p.Reason != v1alpha1.ReasonTooManyConditions || !strings.Contains(p.Message, "more than 256 conditions") {
 				t.Errorf("%s\n%+v", step.reason, p)
 			}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/status/condition"
-	"github.com/operator-status/operator-status/internal/watch"
 )
 
 // Expressions are the expressions that a Probe evaluates for one resource. Each may be nil.
@@ -37,9 +37,9 @@ func (e Expressions) Types() []string {
 // Judge evaluates the expressions for the conditions of a custom resource. A condition that was observed before the last
 // change of the custom resource is unknown for its new state. It still blocks an update, which might interrupt the work
 // that it reports.
-func (e Expressions) Judge(conditions []watch.Condition) watch.Verdict {
+func (e Expressions) Judge(conditions []observed.Condition) observed.Verdict {
 	lookup := lookupIn(conditions)
-	out := watch.Verdict{Unknown: e.Invalid}
+	out := observed.Verdict{Unknown: e.Invalid}
 	if e.Upgradeable != nil {
 		out.Blocks = e.Upgradeable.Evaluate(lookup) == expression.False
 		if !out.Blocks && e.Upgradeable.Evaluate(lookupIn(current(conditions))) == expression.Unknown {
@@ -51,11 +51,11 @@ func (e Expressions) Judge(conditions []watch.Condition) watch.Verdict {
 }
 
 // current returns the conditions with those Unknown that were observed before the last change of the custom resource.
-func current(conditions []watch.Condition) []watch.Condition {
+func current(conditions []observed.Condition) []observed.Condition {
 	out := slices.Clone(conditions)
 	for i := range out {
 		if out[i].Stale {
-			out[i].Status = watch.Unknown
+			out[i].Status = observed.Unknown
 		}
 	}
 	return out
@@ -63,9 +63,9 @@ func current(conditions []watch.Condition) []watch.Condition {
 
 // unreadable returns the types of the conditions that the upgradeable expression needs and that cannot be read, and
 // status.conditions if parts of that are not conditions.
-func (e Expressions) unreadable(conditions []watch.Condition) (out []string) {
+func (e Expressions) unreadable(conditions []observed.Condition) (out []string) {
 	for _, c := range conditions {
-		if c.Status == watch.Unreadable && (c.Type == "" || slices.Contains(e.Upgradeable.Types(), c.Type)) {
+		if c.Status == observed.Unreadable && (c.Type == "" || slices.Contains(e.Upgradeable.Types(), c.Type)) {
 			out = append(out, cmp.Or(c.Type, "status.conditions"))
 		}
 	}
@@ -73,7 +73,7 @@ func (e Expressions) unreadable(conditions []watch.Condition) (out []string) {
 }
 
 // Explain returns the conditions that decided, as messages and as reasons.
-func (e Expressions) Explain(conditions []watch.Condition) (out watch.Explanation) {
+func (e Expressions) Explain(conditions []observed.Condition) (out observed.Explanation) {
 	lookup := lookupIn(conditions)
 	var decisive []expression.Literal
 	if e.Upgradeable != nil && e.Upgradeable.Evaluate(lookup) == expression.False {
@@ -95,7 +95,7 @@ func (e Expressions) Explain(conditions []watch.Condition) (out watch.Explanatio
 	return out
 }
 
-func lookupIn(conditions []watch.Condition) func(conditionType string) expression.Value {
+func lookupIn(conditions []observed.Condition) func(conditionType string) expression.Value {
 	return func(conditionType string) expression.Value {
 		for _, c := range conditions {
 			if c.Type == conditionType {
@@ -107,7 +107,7 @@ func lookupIn(conditions []watch.Condition) func(conditionType string) expressio
 }
 
 // sentence returns the status of the conditions that the literals name: "Migrating is True, Ready is False".
-func sentence(conditions []watch.Condition, literals []expression.Literal) string {
+func sentence(conditions []observed.Condition, literals []expression.Literal) string {
 	var out []string
 	for _, c := range conditions {
 		if slices.ContainsFunc(literals, func(l expression.Literal) bool { return l.Type == c.Type }) {
@@ -118,7 +118,7 @@ func sentence(conditions []watch.Condition, literals []expression.Literal) strin
 }
 
 // inOrderOf returns the literals as text, each once, in the order of their conditions.
-func inOrderOf(conditions []watch.Condition, literals []expression.Literal) []string {
+func inOrderOf(conditions []observed.Condition, literals []expression.Literal) []string {
 	var out []string
 	for _, c := range conditions {
 		for _, l := range literals {
@@ -130,11 +130,11 @@ func inOrderOf(conditions []watch.Condition, literals []expression.Literal) []st
 	return out
 }
 
-func valueOf(s watch.Status) expression.Value {
+func valueOf(s observed.Status) expression.Value {
 	switch s {
-	case watch.True:
+	case observed.True:
 		return expression.True
-	case watch.False:
+	case observed.False:
 		return expression.False
 	default:
 		return expression.Unknown

@@ -7,8 +7,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/status/condition"
-	"github.com/operator-status/operator-status/internal/watch"
 )
 
 func TestJudge(t *testing.T) {
@@ -16,25 +16,25 @@ func TestJudge(t *testing.T) {
 		out, _ := Parse(v1alpha1.ProbeResource{Upgradeable: upgradeable, Important: important})
 		return out
 	}
-	conditions := func(c ...any) []watch.Condition {
-		var out []watch.Condition
+	conditions := func(c ...any) []observed.Condition {
+		var out []observed.Condition
 		for i := 0; i < len(c); i += 2 {
-			out = append(out, watch.Condition{Type: c[i].(string), Status: c[i+1].(watch.Status)})
+			out = append(out, observed.Condition{Type: c[i].(string), Status: c[i+1].(observed.Status)})
 		}
 		return out
 	}
 	cases := map[string]struct {
 		reason      string
 		expressions Expressions
-		conditions  []watch.Condition
+		conditions  []observed.Condition
 		unknown     bool
-		want        watch.Explanation // with Unreadable, it is unknown as well
+		want        observed.Explanation // with Unreadable, it is unknown as well
 	}{
 		"Enhancement": {
 			reason:      "Reasons are listed in the order of the custom resource's conditions.",
 			expressions: parsed("!Migrating", "BadConnectivity || UnhealthyDatabase"),
-			conditions:  conditions("Migrating", watch.True, "UnhealthyDatabase", watch.True, "BadConnectivity", watch.True),
-			want: watch.Explanation{
+			conditions:  conditions("Migrating", observed.True, "UnhealthyDatabase", observed.True, "BadConnectivity", observed.True),
+			want: observed.Explanation{
 				Blocks: "Migrating is True", Important: "UnhealthyDatabase is True, BadConnectivity is True",
 				Reasons: []string{"!Migrating", "UnhealthyDatabase", "BadConnectivity"},
 			},
@@ -42,8 +42,8 @@ func TestJudge(t *testing.T) {
 		"MustBeTrue": {
 			reason:      "A condition that must be True and is not is reported as False.",
 			expressions: parsed("Done && Ready", ""),
-			conditions:  conditions("Ready", watch.False, "Done", watch.True),
-			want:        watch.Explanation{Blocks: "Ready is False", Reasons: []string{"Ready"}},
+			conditions:  conditions("Ready", observed.False, "Done", observed.True),
+			want:        observed.Explanation{Blocks: "Ready is False", Reasons: []string{"Ready"}},
 		},
 		"Unknown": {
 			reason:      "A custom resource without the conditions does not hold the update.",
@@ -53,39 +53,39 @@ func TestJudge(t *testing.T) {
 		"StaleYes": {
 			reason:      "A condition of an earlier generation does not allow the update.",
 			expressions: parsed("!Migrating && Ready", ""),
-			conditions:  []watch.Condition{{Type: "Migrating", Status: watch.False, Stale: true}, {Type: "Ready", Status: watch.True}},
+			conditions:  []observed.Condition{{Type: "Migrating", Status: observed.False, Stale: true}, {Type: "Ready", Status: observed.True}},
 			unknown:     true,
 		},
 		"StaleNo": {
 			reason:      "A condition of an earlier generation that blocks the update keeps blocking it.",
 			expressions: parsed("!Migrating && Ready", "Migrating"),
-			conditions:  []watch.Condition{{Type: "Migrating", Status: watch.True, Stale: true}, {Type: "Ready", Status: watch.True}},
-			want: watch.Explanation{
+			conditions:  []observed.Condition{{Type: "Migrating", Status: observed.True, Stale: true}, {Type: "Ready", Status: observed.True}},
+			want: observed.Explanation{
 				Blocks: "Migrating is True", Important: "Migrating is True", Reasons: []string{"!Migrating", "Migrating"},
 			},
 		},
 		"StaleAndNotNeeded": {
 			reason:      "A condition of an earlier generation is used if the result does not depend on it.",
 			expressions: parsed("!Migrating || Ready", ""),
-			conditions:  []watch.Condition{{Type: "Migrating", Status: watch.True, Stale: true}, {Type: "Ready", Status: watch.True}},
+			conditions:  []observed.Condition{{Type: "Migrating", Status: observed.True, Stale: true}, {Type: "Ready", Status: observed.True}},
 		},
 		"Unreadable": {
 			reason:      "A condition that cannot be parsed is unknown, and is listed if the expression depends on it.",
 			expressions: parsed("!Migrating && Ready", ""),
-			conditions: []watch.Condition{{Type: "Migrating", Status: watch.Unreadable}, {Type: "Other", Status: watch.Unreadable},
-				{Type: "Ready", Status: watch.True}, {Status: watch.Unreadable}},
-			want: watch.Explanation{Unreadable: "Migrating, status.conditions", Reasons: []string{"Migrating", "status.conditions"}},
+			conditions: []observed.Condition{{Type: "Migrating", Status: observed.Unreadable}, {Type: "Other", Status: observed.Unreadable},
+				{Type: "Ready", Status: observed.True}, {Status: observed.Unreadable}},
+			want: observed.Explanation{Unreadable: "Migrating, status.conditions", Reasons: []string{"Migrating", "status.conditions"}},
 		},
 		"UnreadableBesideNo": {
 			reason:      "A condition that cannot be parsed is ignored if the result does not depend on it.",
 			expressions: parsed("!Migrating && Ready", ""),
-			conditions:  conditions("Migrating", watch.Unreadable, "Ready", watch.False),
-			want:        watch.Explanation{Blocks: "Ready is False", Reasons: []string{"Ready"}},
+			conditions:  conditions("Migrating", observed.Unreadable, "Ready", observed.False),
+			want:        observed.Explanation{Blocks: "Ready is False", Reasons: []string{"Ready"}},
 		},
 		"UnreadableElsewhere": {
 			reason:      "A condition that cannot be parsed is ignored if the expression does not contain it.",
 			expressions: parsed("!Migrating", "Bad"),
-			conditions:  conditions("Bad", watch.Unreadable),
+			conditions:  conditions("Bad", observed.Unreadable),
 			unknown:     true,
 		},
 		"OnlyImportant": {
@@ -95,20 +95,20 @@ func TestJudge(t *testing.T) {
 		"Invalid": {
 			reason:      "An invalid expression is unknown, and the other expression is evaluated.",
 			expressions: parsed("A B", "Bad"),
-			conditions:  conditions("Bad", watch.True),
+			conditions:  conditions("Bad", observed.True),
 			unknown:     true,
-			want:        watch.Explanation{Important: "Bad is True", Reasons: []string{"Bad"}},
+			want:        observed.Explanation{Important: "Bad is True", Reasons: []string{"Bad"}},
 		},
 		"SameLiteralTwice": {
 			reason:      "A condition in both expressions is listed once.",
 			expressions: Expressions{Upgradeable: valid(expression.Parse("!A")), Important: valid(expression.ParseAny("A"))},
-			conditions:  conditions("A", watch.True),
-			want:        watch.Explanation{Blocks: "A is True", Important: "A is True", Reasons: []string{"!A", "A"}},
+			conditions:  conditions("A", observed.True),
+			want:        observed.Explanation{Blocks: "A is True", Important: "A is True", Reasons: []string{"!A", "A"}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			verdict := watch.Verdict{Blocks: tc.want.Blocks != "", Important: tc.want.Important != "", Unknown: tc.unknown || tc.want.Unreadable != "",
+			verdict := observed.Verdict{Blocks: tc.want.Blocks != "", Important: tc.want.Important != "", Unknown: tc.unknown || tc.want.Unreadable != "",
 				Unreadable: tc.want.Unreadable != ""}
 			diff := cmp.Diff(tc.want, tc.expressions.Explain(tc.conditions)) + cmp.Diff(verdict, tc.expressions.Judge(tc.conditions))
 			if diff != "" {

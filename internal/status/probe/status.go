@@ -15,8 +15,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/status/condition"
-	"github.com/operator-status/operator-status/internal/watch"
 )
 
 // Inputs holds everything that a Probe's status depends on, as read at one moment.
@@ -75,7 +75,7 @@ type Resource struct {
 // Read holds the result of reading a resource in one namespace, or in all if Namespace is empty.
 type Read struct {
 	Namespace string
-	watch.Snapshot
+	observed.Snapshot
 }
 
 // errForbidden stands for the error of a resource that its service account is not permitted to read.
@@ -174,7 +174,7 @@ func gather(in Inputs) findings {
 	for _, r := range in.Resources {
 		out.unread = out.unread || r.unread()
 		if len(r.Read) == 0 && !r.Absent {
-			out.carry(in, r, Read{Snapshot: watch.Snapshot{Err: r.forbidden()}})
+			out.carry(in, r, Read{Snapshot: observed.Snapshot{Err: r.forbidden()}})
 			continue
 		}
 		out.allUnread = out.allUnread && !r.Absent

@@ -13,29 +13,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	"github.com/operator-status/operator-status/internal/test/golden"
-	"github.com/operator-status/operator-status/internal/watch"
 )
 
 const generation = 3
 
 // read returns a resource that has been read completely.
-func read(counts watch.Counts, items ...watch.Item) Resource {
-	return Resource{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Counts: counts, Items: items}}}}
+func read(counts observed.Counts, items ...observed.Item) Resource {
+	return Resource{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{Snapshot: observed.Snapshot{Filled: true, Counts: counts, Items: items}}}}
 }
 
-func blocking(name string) watch.Item {
-	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}}
+func blocking(name string) observed.Item {
+	return observed.Item{Namespace: "default", Name: name, Explanation: observed.Explanation{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}}
 }
 
-func importantItem(name string) watch.Item {
-	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Important: "BadConnectivity is True", Reasons: []string{"BadConnectivity"}}}
+func importantItem(name string) observed.Item {
+	return observed.Item{Namespace: "default", Name: name, Explanation: observed.Explanation{Important: "BadConnectivity is True", Reasons: []string{"BadConnectivity"}}}
 }
 
 // malformed returns a custom resource with conditions that cannot be read.
-func malformed(name, conditions string) watch.Item {
-	return watch.Item{Namespace: "default", Name: name, Explanation: watch.Explanation{Unreadable: conditions, Reasons: strings.Split(conditions, ", ")}}
+func malformed(name, conditions string) observed.Item {
+	return observed.Item{Namespace: "default", Name: name, Explanation: observed.Explanation{Unreadable: conditions, Reasons: strings.Split(conditions, ", ")}}
 }
 
 func listedUnreadable(name string, conditions ...string) v1alpha1.ProbeResourceStatus {
@@ -61,7 +61,7 @@ func counted(namespace string, isBlocking bool, n int32) v1alpha1.ProbeResourceS
 }
 
 // foreign moves a custom resource to another namespace.
-func foreign(item watch.Item) watch.Item {
+func foreign(item observed.Item) observed.Item {
 	item.Namespace = "secret-namespace"
 	return item
 }
@@ -70,7 +70,7 @@ func foreign(item watch.Item) watch.Item {
 func held() v1alpha1.ProbeStatus {
 	return Compute(Inputs{
 		Probe:     &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
-		Resources: []Resource{read(watch.Counts{Total: 7, Blocking: 1, Unknown: 2}, blocking("foo-example"))},
+		Resources: []Resource{read(observed.Counts{Total: 7, Blocking: 1, Unknown: 2}, blocking("foo-example"))},
 		Now:       metav1.Unix(1000, 0),
 	})
 
@@ -88,7 +88,7 @@ func TestCompute(t *testing.T) {
 	}{
 		"NoResources": {
 			reason: "An update is not held if no custom resource exists.",
-			in:     Inputs{Resources: []Resource{read(watch.Counts{})}},
+			in:     Inputs{Resources: []Resource{read(observed.Counts{})}},
 			conditions: []string{
 				"Upgradeable=True/NoResources: No custom resource exists, so nothing holds the update",
 				"Important=False/NothingImportant: No important condition is True",
@@ -98,7 +98,7 @@ func TestCompute(t *testing.T) {
 		},
 		"OneBlocks": {
 			reason: "A single custom resource holds the update, and the message contains its name and its condition.",
-			in:     Inputs{Resources: []Resource{read(watch.Counts{Total: 3, Blocking: 1, Unknown: 1}, blocking("foo-example"))}},
+			in:     Inputs{Resources: []Resource{read(observed.Counts{Total: 3, Blocking: 1, Unknown: 1}, blocking("foo-example"))}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: Migrating is True",
 				"Important=False/NothingImportant: No important condition is True",
@@ -109,7 +109,7 @@ func TestCompute(t *testing.T) {
 		},
 		"SomeUnknown": {
 			reason: "Custom resources whose state is unknown do not hold the update, and the message counts them.",
-			in:     Inputs{Resources: []Resource{read(watch.Counts{Total: 3, Unknown: 2})}},
+			in:     Inputs{Resources: []Resource{read(observed.Counts{Total: 3, Unknown: 2})}},
 			conditions: []string{
 				"Upgradeable=True/SomeUnknown: Nothing holds the update; 2 of 3 custom resources cannot be judged, since their conditions are missing or Unknown",
 				"Important=False/NothingImportant: No important condition is True",
@@ -120,8 +120,8 @@ func TestCompute(t *testing.T) {
 		"ManyBlock": {
 			reason: "Messages list the first custom resources and count the others, and blockers precede important ones.",
 			in: Inputs{Resources: []Resource{
-				read(watch.Counts{Total: 9, Blocking: 1, Important: 1}, blocking("zzz"), importantItem("aaa")),
-				read(watch.Counts{Total: 9, Blocking: 7}, blocking("b1"), blocking("b2"), blocking("b3"), blocking("b4"), blocking("b5"), blocking("b6"), blocking("b7")),
+				read(observed.Counts{Total: 9, Blocking: 1, Important: 1}, blocking("zzz"), importantItem("aaa")),
+				read(observed.Counts{Total: 9, Blocking: 7}, blocking("b1"), blocking("b2"), blocking("b3"), blocking("b4"), blocking("b5"), blocking("b6"), blocking("b7")),
 			}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/b1: Migrating is True; Foo default/b2: Migrating is True; " +
@@ -173,8 +173,8 @@ func TestCompute(t *testing.T) {
 			reason: "If a watch may not be opened again, the names in memory are not reported.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "It may not"}},
-				Read: []Read{{Namespace: "other", Snapshot: watch.Snapshot{Filled: true, Err: errForbidden, Counts: watch.Counts{Total: 9, Blocking: 2, Important: 1},
-					Items: []watch.Item{blocking("a"), blocking("b"), importantItem("c")}}}}}}},
+				Read: []Read{{Namespace: "other", Snapshot: observed.Snapshot{Filled: true, Err: errForbidden, Counts: observed.Counts{Total: 9, Blocking: 2, Important: 1},
+					Items: []observed.Item{blocking("a"), blocking("b"), importantItem("c")}}}}}}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for 2 custom resources whose names are not shown",
 				"Important=True/ConditionsTrue: a custom resource whose name is not shown",
@@ -193,8 +193,8 @@ func TestCompute(t *testing.T) {
 
 			in: Inputs{Resources: []Resource{
 				{CRD: "foos.example.com", Kind: "Foo", Problems: []condition.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "It may not"}},
-					Read: []Read{{Namespace: "default", Snapshot: watch.Snapshot{Err: errForbidden}}, {Namespace: "other", Snapshot: watch.Snapshot{Err: errForbidden}}}},
-				{CRD: "bars.example.com", Kind: "Bar", Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 2}}}}},
+					Read: []Read{{Namespace: "default", Snapshot: observed.Snapshot{Err: errForbidden}}, {Namespace: "other", Snapshot: observed.Snapshot{Err: errForbidden}}}},
+				{CRD: "bars.example.com", Kind: "Bar", Read: []Read{{Snapshot: observed.Snapshot{Filled: true, Counts: observed.Counts{Total: 2}}}}},
 			}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for a custom resource whose name is not shown",
@@ -206,7 +206,7 @@ func TestCompute(t *testing.T) {
 		},
 		"Foreign": {
 			reason: "With --hide-foreign-names only the custom resources of the Probe's namespace are listed, and others are counted.",
-			in: Inputs{HideForeign: true, Resources: []Resource{read(watch.Counts{Total: 99, Blocking: 60, Important: 7},
+			in: Inputs{HideForeign: true, Resources: []Resource{read(observed.Counts{Total: 99, Blocking: 60, Important: 7},
 				blocking("foo-example"), importantItem("mine"), foreign(blocking("secret")), foreign(importantItem("secret")))}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: Migrating is True; and 59 more, not shown",
@@ -218,8 +218,8 @@ func TestCompute(t *testing.T) {
 		},
 		"ForeignAlone": {
 			reason: "With --hide-foreign-names a cluster-scoped custom resource is not listed.",
-			in: Inputs{HideForeign: true, Resources: []Resource{read(watch.Counts{Total: 1, Blocking: 1},
-				watch.Item{Name: "secret", Explanation: watch.Explanation{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}})}},
+			in: Inputs{HideForeign: true, Resources: []Resource{read(observed.Counts{Total: 1, Blocking: 1},
+				observed.Item{Name: "secret", Explanation: observed.Explanation{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}})}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for a custom resource whose name is not shown",
 				"Important=False/NothingImportant: No important condition is True",
@@ -230,7 +230,7 @@ func TestCompute(t *testing.T) {
 		},
 		"ForeignNone": {
 			reason: "--hide-foreign-names does not change a message that lists only custom resources of the Probe's namespace.",
-			in:     Inputs{HideForeign: true, Resources: []Resource{read(watch.Counts{Total: 3, Blocking: 2}, blocking("a"), blocking("b"))}},
+			in:     Inputs{HideForeign: true, Resources: []Resource{read(observed.Counts{Total: 3, Blocking: 2}, blocking("a"), blocking("b"))}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/a: Migrating is True; Foo default/b: Migrating is True",
 				"Important=False/NothingImportant: No important condition is True",
@@ -244,7 +244,7 @@ func TestCompute(t *testing.T) {
 			before: Compute(Inputs{
 				Now:   metav1.Unix(1000, 0),
 				Probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
-				Resources: []Resource{read(watch.Counts{Total: 4, Blocking: 3},
+				Resources: []Resource{read(observed.Counts{Total: 4, Blocking: 3},
 					blocking("foo-example"), foreign(blocking("secret")), foreign(blocking("another")))},
 			}),
 
@@ -274,7 +274,7 @@ func TestCompute(t *testing.T) {
 			before: held(),
 			in: Inputs{Resources: []Resource{
 				unreadable(v1alpha1.ReasonNoIdentity),
-				{CRD: "bars.example.com", Kind: "Bar", Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 2}}}}},
+				{CRD: "bars.example.com", Kind: "Bar", Read: []Read{{Snapshot: observed.Snapshot{Filled: true, Counts: observed.Counts{Total: 2}}}}},
 			}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: !Migrating",
@@ -291,8 +291,8 @@ func TestCompute(t *testing.T) {
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "Not in default"}},
 				Read: []Read{
 					{Namespace: "default"},
-					{Namespace: "other", Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 5, Blocking: 1},
-						Items: []watch.Item{{Namespace: "other", Name: "foo", Explanation: watch.Explanation{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}}}}},
+					{Namespace: "other", Snapshot: observed.Snapshot{Filled: true, Counts: observed.Counts{Total: 5, Blocking: 1},
+						Items: []observed.Item{{Namespace: "other", Name: "foo", Explanation: observed.Explanation{Blocks: "Migrating is True", Reasons: []string{"!Migrating"}}}}}},
 				}}}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo-example: !Migrating; Foo other/foo: Migrating is True",
@@ -309,7 +309,7 @@ func TestCompute(t *testing.T) {
 			reason: "The last result is used if reading failed after the initial list.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonReadFailed, Message: "The API server says no"}},
-				Read:     []Read{{Snapshot: watch.Snapshot{Filled: true, Err: errors.New("no"), Counts: watch.Counts{Total: 4}}}}}}},
+				Read:     []Read{{Snapshot: observed.Snapshot{Filled: true, Err: errors.New("no"), Counts: observed.Counts{Total: 4}}}}}}},
 			conditions: []string{
 				"Upgradeable=True/AllUpgradeable: None of 4 custom resources holds the update",
 				"Important=False/NothingImportant: No important condition is True",
@@ -321,8 +321,8 @@ func TestCompute(t *testing.T) {
 			reason: "A result that may be outdated is Unknown, and important custom resources are listed.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonStale, Message: "The API server sends nothing"}},
-				Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Stale: true, Counts: watch.Counts{Total: 4, Important: 1},
-					Items: []watch.Item{importantItem("foo")}}}}}}},
+				Read: []Read{{Snapshot: observed.Snapshot{Filled: true, Stale: true, Counts: observed.Counts{Total: 4, Important: 1},
+					Items: []observed.Item{importantItem("foo")}}}}}}},
 			conditions: []string{
 				"Upgradeable=Unknown/Stale: The custom resources may have changed since they were read",
 				"Important=True/ConditionsTrue: Foo default/foo: BadConnectivity is True",
@@ -335,8 +335,8 @@ func TestCompute(t *testing.T) {
 			reason: "A custom resource that blocked the update blocks it although its result may be outdated.",
 			in: Inputs{Resources: []Resource{{CRD: "foos.example.com", Kind: "Foo",
 				Problems: []condition.Problem{{Reason: v1alpha1.ReasonStale, Message: "The API server sends nothing"}},
-				Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Stale: true, Counts: watch.Counts{Total: 4, Blocking: 1},
-					Items: []watch.Item{blocking("foo")}}}}}}},
+				Read: []Read{{Snapshot: observed.Snapshot{Filled: true, Stale: true, Counts: observed.Counts{Total: 4, Blocking: 1},
+					Items: []observed.Item{blocking("foo")}}}}}}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo: Migrating is True",
 				"Important=False/NothingImportant: No important condition is True",
@@ -349,7 +349,7 @@ func TestCompute(t *testing.T) {
 			reason: "A result that allows the update is not kept if the custom resources can no longer be read.",
 			before: Compute(Inputs{
 				Now: metav1.Unix(1000, 0), Probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
-				Resources: []Resource{read(watch.Counts{Total: 7})},
+				Resources: []Resource{read(observed.Counts{Total: 7})},
 			}),
 			in: Inputs{Resources: []Resource{unreadable(v1alpha1.ReasonForbidden)}},
 			conditions: []string{
@@ -361,7 +361,7 @@ func TestCompute(t *testing.T) {
 		},
 		"OperatorNotFound": {
 			reason: "Upgradeable is Unknown if the operator does not exist.",
-			in:     Inputs{OperatorNotFound: "foo-operator.v1.0.0 does not exist", Resources: []Resource{read(watch.Counts{Total: 2})}},
+			in:     Inputs{OperatorNotFound: "foo-operator.v1.0.0 does not exist", Resources: []Resource{read(observed.Counts{Total: 2})}},
 			conditions: []string{
 				"Upgradeable=Unknown/OperatorNotFound: foo-operator.v1.0.0 does not exist",
 				"Important=False/NothingImportant: No important condition is True",
@@ -372,7 +372,7 @@ func TestCompute(t *testing.T) {
 		"OperatorNotFoundAndBlocking": {
 			reason: "A custom resource blocks the update even if the operator does not exist.",
 			in: Inputs{OperatorNotFound: "foo-operator.v1.0.0 does not exist",
-				Resources: []Resource{read(watch.Counts{Total: 2, Blocking: 1}, blocking("foo"))}},
+				Resources: []Resource{read(observed.Counts{Total: 2, Blocking: 1}, blocking("foo"))}},
 			conditions: []string{
 				"Upgradeable=False/NotUpgradeable: Waiting for Foo default/foo: Migrating is True",
 				"Important=False/NothingImportant: No important condition is True",
@@ -383,7 +383,7 @@ func TestCompute(t *testing.T) {
 		},
 		"UnreadableConditions": {
 			reason: "Conditions that cannot be parsed are listed after blockers and important custom resources.",
-			in: Inputs{Resources: []Resource{read(watch.Counts{Total: 5, Important: 1, Unknown: 3, Unreadable: 2}, importantItem("z"),
+			in: Inputs{Resources: []Resource{read(observed.Counts{Total: 5, Important: 1, Unknown: 3, Unreadable: 2}, importantItem("z"),
 				malformed("a", "status.conditions"), malformed("b", "Degraded, Ready"))}},
 			conditions: []string{
 				"Upgradeable=True/SomeUnknown: Nothing holds the update; 3 of 5 custom resources cannot be judged, since their conditions are missing or Unknown, " +
@@ -400,11 +400,11 @@ func TestCompute(t *testing.T) {
 			reason: "Conditions that could not be parsed stay in the result if the custom resources can no longer be read.",
 			before: Compute(Inputs{
 				Now: metav1.Unix(1000, 0), Probe: &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
-				Resources: []Resource{read(watch.Counts{Total: 5, Unknown: 2, Unreadable: 1}, malformed("a", "Degraded"))},
+				Resources: []Resource{read(observed.Counts{Total: 5, Unknown: 2, Unreadable: 1}, malformed("a", "Degraded"))},
 			}),
 			in: Inputs{Resources: []Resource{
 				unreadable(v1alpha1.ReasonReadFailed),
-				{CRD: "bars.example.com", Kind: "Bar", Read: []Read{{Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 2}}}}},
+				{CRD: "bars.example.com", Kind: "Bar", Read: []Read{{Snapshot: observed.Snapshot{Filled: true, Counts: observed.Counts{Total: 2}}}}},
 			}},
 			conditions: []string{
 				"Upgradeable=Unknown/NotRead: Not all custom resources have been read; Synced reports why",
@@ -430,7 +430,7 @@ func TestCompute(t *testing.T) {
 		},
 		"GateConflict": {
 			reason: "GateConflict is True while the operator itself sets the condition in its OperatorCondition.",
-			in:     Inputs{Resources: []Resource{read(watch.Counts{})}, GateConflict: "The operator sets it"},
+			in:     Inputs{Resources: []Resource{read(observed.Counts{})}, GateConflict: "The operator sets it"},
 			conditions: []string{
 				"Upgradeable=True/NoResources: No custom resource exists, so nothing holds the update",
 				"Important=False/NothingImportant: No important condition is True",
@@ -479,11 +479,11 @@ func checkStable(t *testing.T, in Inputs, status v1alpha1.ProbeStatus) {
 }
 
 func TestStatusCap(t *testing.T) {
-	var items []watch.Item
+	var items []observed.Item
 	for i := range v1alpha1.MaxStatusProbeResources {
 		items = append(items, blocking(fmt.Sprintf("foo-%02d", i)))
 	}
-	snapshot := Read{Snapshot: watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 100, Blocking: 100}, Items: items, Omitted: 50}}
+	snapshot := Read{Snapshot: observed.Snapshot{Filled: true, Counts: observed.Counts{Total: 100, Blocking: 100}, Items: items, Omitted: 50}}
 	got := Compute(Inputs{
 		Probe: &v1alpha1.Probe{},
 		Resources: []Resource{
@@ -507,7 +507,7 @@ func TestLastTransitionTime(t *testing.T) {
 	before := held()
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: before}
 	after := Compute(Inputs{Probe: probe, Now: metav1.Unix(2000, 0), Resources: []Resource{
-		read(watch.Counts{Total: 8, Blocking: 2}, blocking("foo-example"), blocking("second")),
+		read(observed.Counts{Total: 8, Blocking: 2}, blocking("foo-example"), blocking("second")),
 	}})
 
 	c := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionUpgradeable)
@@ -520,7 +520,7 @@ func TestLastTransitionTime(t *testing.T) {
 // it.
 func TestReadBy(t *testing.T) {
 	read := func(filled bool) []Resource {
-		return []Resource{{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{Snapshot: watch.Snapshot{Filled: filled}}}}}
+		return []Resource{{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{Snapshot: observed.Snapshot{Filled: filled}}}}}
 	}
 	for name, tc := range map[string]struct {
 		reason    string
@@ -549,7 +549,7 @@ func TestReadBy(t *testing.T) {
 func TestComputeParts(t *testing.T) {
 	in := Inputs{
 		Probe:        &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Generation: generation}},
-		Resources:    []Resource{read(watch.Counts{Total: 1, Blocking: 1}, blocking("a"))},
+		Resources:    []Resource{read(observed.Counts{Total: 1, Blocking: 1}, blocking("a"))},
 		Pod:          &Pod{Account: "default/foo", Problem: &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: "It starts"}},
 		GateConflict: "The operator sets it itself",
 		Held:         []Held{{Gate: v1alpha1.ReasonApprovalGate, Subscription: "foo", Target: "foo.v2", Since: metav1.Unix(500, 0)}},

@@ -18,6 +18,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/live"
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/watch"
@@ -154,9 +155,9 @@ func TestDecideLive(t *testing.T) {
 	definition.Spec.Versions = []apiextensions.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true}}
 	definition.Status.Conditions = []apiextensions.CustomResourceDefinitionCondition{{Type: apiextensions.Established, Status: apiextensions.ConditionTrue}}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo-operator"}}
-	busy := watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 1, Blocking: 1},
-		Items: []watch.Item{{Namespace: "default", Name: "busy", Explanation: watch.Explanation{Blocks: "Migrating is True"}}}}
-	idle := watch.Snapshot{Filled: true, Counts: watch.Counts{Total: 1}}
+	busy := observed.Snapshot{Filled: true, Counts: observed.Counts{Total: 1, Blocking: 1},
+		Items: []observed.Item{{Namespace: "default", Name: "busy", Explanation: observed.Explanation{Blocks: "Migrating is True"}}}}
+	idle := observed.Snapshot{Filled: true, Counts: observed.Counts{Total: 1}}
 	update := map[string]string{"foo.v2": "foo.v1"}
 	install := map[string]string{"foo.v2": ""}
 	cases := map[string]struct {
@@ -165,7 +166,7 @@ func TestDecideLive(t *testing.T) {
 		record   *optin.OptIn
 		replaces map[string]string
 		begins   bool
-		read     watch.Snapshot
+		read     observed.Snapshot
 		err      error
 		as       string // the account that reads, or empty if nothing is read
 		want     string // the reason of the hold
@@ -228,7 +229,7 @@ func TestDecideLive(t *testing.T) {
 				}
 			}
 			as := ""
-			r.Live = live.Probes{Reader: c, List: func(_ context.Context, request watch.Request) (watch.Snapshot, error) {
+			r.Live = live.Probes{Reader: c, List: func(_ context.Context, request watch.Request) (observed.Snapshot, error) {
 				as = request.Target.Identity.String()
 				return tc.read, tc.err
 			}}
