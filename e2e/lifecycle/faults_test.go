@@ -146,10 +146,14 @@ func (r *replica) restart(t *testing.T) {
 }
 
 // disturb kills the manager, freezes one of its processes, cuts one off the API server, or does nothing. The function that
-// it returns ends that.
+// it returns ends that. A manager that has ended, because it could not renew its lease, is started again instead.
 func (r *replica) disturb(t *testing.T, random *rand.Rand) (restore func()) {
 	t.Helper()
 	which := random.IntN(len(r.clients))
+	if r.manager.Ended() {
+		r.restart(t)
+		return func() {}
+	}
 	switch random.IntN(8) {
 	case 0:
 		r.restart(t)

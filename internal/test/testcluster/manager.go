@@ -226,6 +226,18 @@ func (m *Manager) signal(t testing.TB, s os.Signal) {
 	}
 }
 
+// Ended reports whether a process of the manager has exited.
+func (m *Manager) Ended() bool {
+	for _, p := range m.processes {
+		select {
+		case <-p.done:
+			return true
+		default:
+		}
+	}
+	return false
+}
+
 // AwaitEnd waits until the manager has exited without being signaled.
 func (m *Manager) AwaitEnd(t testing.TB) {
 	t.Helper()
