@@ -10,6 +10,8 @@ WORKDIR /workspace
 COPY hack/rootfs hack/rootfs
 RUN cd hack/rootfs && go run ./write /rootfs
 COPY go.mod go.sum ./
+COPY api/go.mod api/go.sum api/
+COPY pkg/probe/go.mod pkg/probe/go.sum pkg/probe/
 RUN go mod download
 COPY api api
 COPY cmd cmd

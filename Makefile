@@ -75,7 +75,18 @@ check-generated: ## Fail if generated files are out of date.
 lint: $(BIN)/golangci-lint ## Vet and lint.
 	@go build ./... && go vet ./...
 	@$(BIN)/golangci-lint run
-	@cd hack/devcluster && go vet ./... && $(BIN)/golangci-lint run --config ../../.golangci.yml
+	@$(foreach m,hack/devcluster $(MODULES),(cd $(m) && go vet ./... && $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml) &&) true
+
+.PHONY: api-compat
+api-compat: $(BIN)/apidiff ## Fail if a module that other projects import is incompatible with the one of BASE, a Git revision (HEAD^ unless set).
+	@base=$$(mktemp -d); trap 'rm -r $$base' EXIT; git archive $(or $(BASE),HEAD^) | tar --extract --directory $$base; \
+	for m in $(MODULES); do \
+		[ -f $$base/$$m/go.mod ] || { echo "$$m is not compared: it is no module in $(or $(BASE),HEAD^)"; continue; }; \
+		module=$$(cd $$m && go list -m) && \
+		(cd $$base/$$m && $(BIN)/apidiff -m -w $$base/export $$module) && \
+		changes=$$(cd $$m && $(BIN)/apidiff -m -incompatible $$base/export $$module) || exit; \
+		[ -z "$$changes" ] || { echo "$$m: $$changes"; failed=1; }; \
+	done; exit $${failed:-0}
 
 .PHONY: vulnerabilities
 vulnerabilities: $(BIN)/govulncheck ## Report known vulnerabilities in what the code calls, if there is a database at VULNDB, and list outdated dependencies.
@@ -91,18 +102,21 @@ run: build tools controlplane $(BIN)/wgo ## Run the manager on a cluster of its 
 	$(BIN)/wgo -dir api -dir cmd -dir internal -file '\.go$$' -xfile '_test\.go$$' \
 		go build -o $(BIN)/manager ./cmd/manager :: $(BIN)/manager --health-probe-bind-address=0 $(ARGS)
 
+# Modules that other projects import. They require the oldest versions of other modules that they work with.
+MODULES := api pkg/probe
+
 # Packages whose tests start no API server and no programs.
 UNIT = $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '!/\/e2e|testcluster|os\/exec/ {print $$1}')
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no cluster. GO_TEST_ARGS are passed to all tests: GO_TEST_ARGS='-run TestCompute -v'.
-	@go test $(GO_TEST_ARGS) $(UNIT)
+	@$(foreach m,$(MODULES),(cd $(m) && go test $(GO_TEST_ARGS) ./...) &&) go test $(GO_TEST_ARGS) $(UNIT)
 
 .PHONY: test
 test: check-generated lint build tools controlplane $(BIN)/prometheus/promtool ## Check generated files, vet, lint, and run the unit and API-server tests.
-	@cd hack/devcluster && go test ./...
+	@$(foreach m,hack/devcluster $(MODULES),(cd $(m) && go test $(GO_TEST_ARGS) ./...) &&) true
 	@rows=$$(mktemp -d); trap 'rm -r $$rows' EXIT; \
-	HEALTH_ROWS=$$rows go test -count=1 -timeout=30m $(GO_TEST_ARGS) $$(go list ./... | grep -v /e2e) ./e2e/samples/...; \
+	HEALTH_ROWS=$$rows go test -count=1 -timeout=30m $(GO_TEST_ARGS) $$(go list ./... | grep -v /e2e); \
 	CONFIG=constrained go test -count=1 ./internal/manager -run 'TestImpersonation|TestTenants|TestFirstAccountThatMay|TestNames$$|TestIsolation'; \
 	cd hack/health && HEALTH_ROWS=$$rows go test -count=1 ./...
 
@@ -243,6 +257,9 @@ test-images: $(BIN)/kustomize $(BIN)/cosign $(BIN)/krew/krew ## Build a release 
 
 .PHONY: tools
 tools: $(BIN)/controller-gen $(BIN)/kustomize ## Build the tools, except the linter.
+
+$(BIN)/apidiff: hack/apidiff/go.mod hack/apidiff/go.sum
+	@cd hack/apidiff && go build -o $@ golang.org/x/exp/cmd/apidiff
 
 $(TOOLS:%=$(BIN)/%): $(BIN)/%: hack/tools/go.mod hack/tools/go.sum
 	@echo "building $* (once)"

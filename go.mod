@@ -11,6 +11,8 @@ require (
 	github.com/google/licensecheck v0.3.1
 	github.com/mattn/go-runewidth v0.0.23
 	github.com/mitchellh/go-wordwrap v1.0.1
+	github.com/operator-status/operator-status/api v0.1.0
+	github.com/operator-status/operator-status/pkg/probe v0.1.0
 	go.uber.org/zap v1.28.0
 	golang.org/x/perf v0.0.0-20260512194132-3cf34090a3db
 	golang.org/x/sync v0.22.0
@@ -177,3 +179,8 @@ require (
 )
 
 ignore ./ui
+
+replace (
+	github.com/operator-status/operator-status/api => ./api
+	github.com/operator-status/operator-status/pkg/probe => ./pkg/probe
+)

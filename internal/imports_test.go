@@ -121,7 +121,7 @@ type listed struct {
 // list returns all packages of the module and everything that they depend on, by import path.
 func list(t *testing.T) map[string]listed {
 	t.Helper()
-	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Deps", "../api/...", "../pkg/...", "../internal/...", "../cmd/...")
+	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Deps", module+"api/...", module+"pkg/...", module+"internal/...", module+"cmd/...")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()

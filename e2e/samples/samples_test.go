@@ -95,15 +95,24 @@ func crdOf(t *testing.T, b testcatalog.Bundle) *unstructured.Unstructured {
 }
 
 // TestSamples verifies that each operator, as a process with the rights in its bundle, holds its updates while it
-// migrates a Foo: in its Probe, and in the OperatorCondition, which is the gate beside OLM.
+// migrates a Foo: in its Probe, and in the OperatorCondition, which is the gate beside OLM. The one that imports pkg/probe is
+// also built with the oldest releases of controller-runtime that the library works with.
 func TestSamples(t *testing.T) {
 	cluster.InstallOLM(t)
 	cluster.StartManager(t)
-	for sample, manager := range map[string]v1alpha1.ProbeManager{
-		samples.Annotated: v1alpha1.ManagerCRDAnnotations, samples.Direct: v1alpha1.ManagerOperator,
+	for name, tc := range map[string]struct {
+		sample    string
+		libraries []string
+		manager   v1alpha1.ProbeManager
+	}{
+		"Annotated":              {sample: samples.Annotated, manager: v1alpha1.ManagerCRDAnnotations},
+		"Direct":                 {sample: samples.Direct, manager: v1alpha1.ManagerOperator},
+		"DirectWithOldest":       {sample: samples.Direct, libraries: []string{"controller-runtime-v0.16.0.mod"}, manager: v1alpha1.ManagerOperator},
+		"DirectWithSecondOldest": {sample: samples.Direct, libraries: []string{"controller-runtime-v0.17.0.mod"}, manager: v1alpha1.ManagerOperator},
 	} {
-		t.Run(sample, func(t *testing.T) {
-			binary := samples.Build(t, sample)
+		t.Run(name, func(t *testing.T) {
+			sample := tc.sample
+			binary := samples.Build(t, sample, tc.libraries...)
 			p, err := samples.Package(sample, nil, "1.0.0")
 			if err != nil {
 				t.Fatal(err)
@@ -113,7 +122,7 @@ func TestSamples(t *testing.T) {
 			account := types.NamespacedName{Namespace: key.Namespace, Name: samples.Account(sample)}
 			samples.Start(t, cluster, binary, account, "OPERATOR_CONDITION_NAME="+key.Name)
 			probe := awaitUpgradeable(t, key, metav1.ConditionTrue)
-			if probe.Spec.Manager != manager {
+			if probe.Spec.Manager != tc.manager {
 				t.Errorf("the manager of the Probe is %q", probe.Spec.Manager)
 			}
 

@@ -33,13 +33,12 @@ func TestLicenses(t *testing.T) {
 		var p struct {
 			Module *struct {
 				Path, Dir string
-				Main      bool
 			}
 		}
 		if err := packages.Decode(&p); err != nil {
 			t.Fatal(err)
 		}
-		if p.Module != nil && !p.Module.Main {
+		if p.Module != nil && !strings.HasPrefix(p.Module.Path+"/", "github.com/operator-status/operator-status/") {
 			modules[p.Module.Path] = p.Module.Dir
 		}
 	}

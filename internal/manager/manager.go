@@ -54,7 +54,7 @@ import (
 	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/informer"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog/store"
-	"github.com/operator-status/operator-status/internal/installer/olmv0/controller"
+	olmv0controller "github.com/operator-status/operator-status/internal/installer/olmv0/controller"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/optin"
@@ -413,7 +413,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 		return alsoWatch(mgr, status, &v1alpha1.ClusterServiceVersion{})
 	}, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	installed.when(func() error {
-		reconciler := &olm.GateReconciler{
+		reconciler := &olmv0controller.GateReconciler{
 			Client: mgr.GetClient(), Clock: time.Now, Recorder: mgr.GetEventRecorder(UserAgent), OptIns: optIns.Store, Self: self(),
 		}
 		beside := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.NotBuiltin, r) }
@@ -432,11 +432,11 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 // addBridges adds the controllers for OLM's Subscriptions and InstallPlans, which act while OLM runs the loops.
 func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity string, optIns *optin.Store) error {
 	onlyInMode := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.OLM, r) }
-	subscriptions := &olm.SubscriptionReconciler{Client: mgr.GetClient(), Identity: identity, OptIns: optIns, Now: time.Now}
+	subscriptions := &olmv0controller.SubscriptionReconciler{Client: mgr.GetClient(), Identity: identity, OptIns: optIns, Now: time.Now}
 	if err := subscriptions.SetupWithManager(mgr, onlyInMode); err != nil {
 		return fmt.Errorf("adding the bridge to OLM's Subscriptions: %w", err)
 	}
-	approvals := &olm.ApprovalReconciler{
+	approvals := &olmv0controller.ApprovalReconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), OptIns: optIns, Live: liveReads(mgr, o), Identity: identity, Recorder: mgr.GetEventRecorder(UserAgent),
 	}
 	if err := approvals.SetupWithManager(mgr, onlyInMode); err != nil {

@@ -98,7 +98,9 @@ func hostileHeap(t *testing.T, message func(object, condition int) string) (sett
 }
 
 // hostileExpression returns the types and functions of a Request whose expression names hostileTypes conditions.
-func hostileExpression(t *testing.T) (types []string, judge func([]observed.Condition) observed.Verdict, explain func([]observed.Condition) observed.Explanation) {
+func hostileExpression(t *testing.T) (
+	types []string, judge func([]observed.Condition) observed.Verdict, explain func([]observed.Condition) observed.Explanation,
+) {
 	types = hostileTypeNames(hostileTypes)
 	e, err := expression.Parse(strings.Join(types, "&&"))
 	if err != nil {

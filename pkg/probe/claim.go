@@ -76,7 +76,7 @@ func (c *Client) create(ctx context.Context, key types.NamespacedName) (*v1alpha
 		return nil, fmt.Errorf("reading its ClusterServiceVersion: %w", err)
 	default:
 		owner := metav1.NewControllerRef(csv, csv.GroupVersionKind())
-		owner.BlockOwnerDeletion = new(false) // true would need rights on the finalizers of its owner
+		*owner.BlockOwnerDeletion = false // true would need rights on the finalizers of its owner
 		probe.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(probe)

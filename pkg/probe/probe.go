@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,10 +25,16 @@ import (
 // RecheckInterval is how long the answer that Probes are not served is kept before the API server is asked again.
 const RecheckInterval = 10 * time.Second
 
+// Discovery reports which resources an API server serves. The DiscoveryClient of client-go implements it. It must not
+// cache.
+type Discovery interface {
+	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
+}
+
 // Client reads and writes the Probe of the operator that it runs in. It is safe for concurrent use.
 type Client struct {
 	client    client.Client
-	discovery discovery.ServerResourcesInterfaceWithContext
+	discovery Discovery
 	options   options
 
 	mu      sync.Mutex
@@ -70,9 +75,9 @@ func WithNamespaceFile(path string) Option { return func(o *options) { o.namespa
 // WithClock replaces time.Now for lastTransitionTime and RecheckInterval.
 func WithClock(now func() time.Time) Option { return func(o *options) { o.now = now } }
 
-// New returns a Client that sends its requests with c. It sends none itself. The discovery client must not cache.
-func New(c client.Client, d discovery.ServerResourcesInterface, opts ...Option) *Client {
-	out := &Client{client: c, discovery: discovery.ToServerResourcesInterfaceWithContext(d), options: options{
+// New returns a Client that sends its requests with c. It sends none itself.
+func New(c client.Client, d Discovery, opts ...Option) *Client {
+	out := &Client{client: c, discovery: d, options: options{
 		getenv:        os.Getenv,
 		namespaceFile: "/var/run/secrets/kubernetes.io/serviceaccount/namespace",
 		now:           time.Now,
@@ -94,7 +99,7 @@ func (c *Client) Served(ctx context.Context) (bool, error) {
 	if !c.checked.IsZero() && c.options.now().Sub(c.checked) < RecheckInterval {
 		return false, nil
 	}
-	resources, err := c.discovery.ServerResourcesForGroupVersionWithContext(ctx, v1alpha1.GroupVersion.String())
+	resources, err := c.discover(ctx, v1alpha1.GroupVersion.String())
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("finding out whether %s has Probes: %w", v1alpha1.GroupVersion, err)
 	}
@@ -105,6 +110,18 @@ func (c *Client) Served(ctx context.Context) (bool, error) {
 		}
 	}
 	return c.served, nil
+}
+
+// discover asks the API server which resources of a group and version it serves. Discovery clients of older releases of
+// client-go take no context.
+func (c *Client) discover(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error) {
+	type withContext interface {
+		ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+	}
+	if d, ok := c.discovery.(withContext); ok {
+		return d.ServerResourcesForGroupVersionWithContext(ctx, groupVersion)
+	}
+	return c.discovery.ServerResourcesForGroupVersion(groupVersion)
 }
 
 // Get returns the operator's Probe as it is. It returns ErrNotServed, ErrUnknownOperator, or an error that satisfies

@@ -41,7 +41,7 @@ func flags() manager.Options {
 		HealthProbeBindAddress: *probes,
 		Cache:                  cache.Options{DefaultNamespaces: map[string]cache.Config{}},
 	}
-	for n := range strings.SplitSeq(*namespaces, ",") {
+	for _, n := range strings.Split(*namespaces, ",") { //nolint:modernize // Go 1.22 has no SplitSeq: libraries
 		if n != "" {
 			out.Cache.DefaultNamespaces[n] = cache.Config{}
 		}

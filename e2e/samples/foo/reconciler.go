@@ -5,14 +5,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/client-go/util/workqueue"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/operator-status/operator-status/e2e/samples/foo/v1"
 )
@@ -28,22 +29,18 @@ type Reconciler struct {
 
 	// Report is nil if the operator need not report: its CustomResourceDefinition is annotated.
 	Report Report
+
+	reporting sync.Mutex // so that the last report is the newest
 }
 
-// Reconcile migrates one Foo. The request for no Foo at all only reports.
+// Reconcile migrates one Foo. After its deletion it only reports.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	foo := &v1.Foo{}
-	exists := request != reconcile.Request{}
-	if exists {
-		err := r.Client.Get(ctx, request.NamespacedName, foo)
-		if client.IgnoreNotFound(err) != nil {
-			return reconcile.Result{}, err
-		}
-		exists = err == nil
-	}
-	if !exists {
+	if err := r.Client.Get(ctx, request.NamespacedName, foo); apierrors.IsNotFound(err) {
 		again, err := r.report(ctx, foo)
 		return reconcile.Result{RequeueAfter: again}, err
+	} else if err != nil {
+		return reconcile.Result{}, err
 	}
 	desired := foo.DeepCopy()
 	var next, again time.Duration
@@ -88,6 +85,8 @@ func (r *Reconciler) report(ctx context.Context, current *v1.Foo) (time.Duration
 	if r.Report == nil {
 		return 0, nil
 	}
+	r.reporting.Lock()
+	defer r.reporting.Unlock()
 	foos := &v1.FooList{}
 	if err := r.Client.List(ctx, foos); err != nil {
 		return 0, err
@@ -105,12 +104,29 @@ func (r *Reconciler) report(ctx context.Context, current *v1.Foo) (time.Duration
 	return r.Report(ctx, migrating)
 }
 
-// SetupWithManager enqueues a Foo when it changes, and once, when the operator starts, no Foo: an operator without any
-// reports too.
+// SetupWithManager enqueues a Foo when it changes, and has the operator report when it starts.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	once := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		queue.Add(reconcile.Request{})
-		return nil
-	})
-	return ctrl.NewControllerManagedBy(mgr).For(&v1.Foo{}).WatchesRawSource(once).Complete(r)
+	if err := mgr.Add(manager.RunnableFunc(r.reportFirst)); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).For(&v1.Foo{}).Complete(r)
+}
+
+// reportFirst reports until that succeeds. An operator without any Foos reports too.
+func (r *Reconciler) reportFirst(ctx context.Context) error {
+	for {
+		again, err := r.report(ctx, &v1.Foo{})
+		switch {
+		case err != nil:
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to report")
+			again = time.Second
+		case again == 0:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(again):
+		}
+	}
 }

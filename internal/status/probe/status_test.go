@@ -193,7 +193,10 @@ func TestCompute(t *testing.T) {
 
 			in: Inputs{Resources: []Resource{
 				{CRD: "foos.example.com", Kind: "Foo", Problems: []condition.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "It may not"}},
-					Read: []Read{{Namespace: "default", Snapshot: observed.Snapshot{Err: errForbidden}}, {Namespace: "other", Snapshot: observed.Snapshot{Err: errForbidden}}}},
+					Read: []Read{
+						{Namespace: "default", Snapshot: observed.Snapshot{Err: errForbidden}},
+						{Namespace: "other", Snapshot: observed.Snapshot{Err: errForbidden}},
+					}},
 				{CRD: "bars.example.com", Kind: "Bar", Read: []Read{{Snapshot: observed.Snapshot{Filled: true, Counts: observed.Counts{Total: 2}}}}},
 			}},
 			conditions: []string{

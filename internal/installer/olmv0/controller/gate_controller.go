@@ -1,5 +1,5 @@
-// Package olm reports beside a real Operator Lifecycle Manager, and gates its updates.
-package olm
+// Package controller reports beside a real Operator Lifecycle Manager, and gates its updates.
+package controller
 
 import (
 	"context"

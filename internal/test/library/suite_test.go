@@ -1,4 +1,5 @@
-package probe_test
+// Package library_test uses pkg/probe as an operator does, on an API server.
+package library_test
 
 import (
 	"fmt"

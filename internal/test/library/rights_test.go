@@ -1,4 +1,4 @@
-package probe_test
+package library_test
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ import (
 // documented returns the rights in the description of the package.
 func documented(t *testing.T) []rbacv1.PolicyRule {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../pkg/probe/doc.go", nil, parser.ParseComments)
 	must(t, err)
 	_, section, _ := strings.Cut(file.Doc.Text(), "# Rights\n")
 	var block strings.Builder

@@ -1,4 +1,4 @@
-package probe_test
+package library_test
 
 import (
 	"context"
