@@ -22,7 +22,7 @@ const (
 )
 
 // mechanisms are the packages that write for their callers. Only the callers are in the table.
-var mechanisms = []string{module + "internal/apply", module + "internal/installer/builtin/record", module + "internal/optin"}
+var mechanisms = []string{module + "internal/apply", module + "internal/installer/builtin/record", module + "internal/kube", module + "internal/optin"}
 
 // TestWrites verifies that writes.md has a row for every function of the manager that writes to the API server and for no
 // other, and that the tests in it exist.

@@ -26,9 +26,9 @@ var controllers = []string{"internal/controller", "internal/installer/builtin/cs
 	"internal/installer/builtin/operatorgroup", "internal/installer/builtin/subscription", "internal/installer/olmv0/controller"}
 
 // mechanisms are the packages that read, watch or write the cluster for the controllers.
-var mechanisms = []string{"internal/annotations", "internal/apply", "internal/enqueue", "internal/informer", "internal/installer/builtin/catalog/reader",
+var mechanisms = []string{"internal/annotations", "internal/apply", "internal/informer", "internal/installer/builtin/catalog/reader",
 	"internal/installer/builtin/catalog/store", "internal/installer/builtin/install", "internal/installer/builtin/record",
-	"internal/installer/builtin/sandbox", "internal/isolation", "internal/lifecycle", "internal/operand", "internal/operatorgroup",
+	"internal/installer/builtin/sandbox", "internal/isolation", "internal/kube", "internal/lifecycle", "internal/operand", "internal/operatorgroup",
 	"internal/readiness", "internal/tracing/export", "internal/watch"}
 
 // TestImports verifies that packages do not depend on those that their row forbids, directly or indirectly. Tests are

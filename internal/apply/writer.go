@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/kube"
 )
 
 // Writer writes objects under an identity.
@@ -85,7 +85,7 @@ func (w Writer) takeOver(ctx context.Context, live *unstructured.Unstructured) (
 // does not support dry runs is not an error.
 func (w Writer) DryRun(ctx context.Context, o *unstructured.Unstructured) error {
 	err := w.apply(ctx, o.DeepCopy(), true)
-	if apierror.DryRunUnsupported(err) {
+	if kube.DryRunUnsupported(err) {
 		return nil
 	}
 	return err
@@ -98,7 +98,7 @@ func (w Writer) DryRunCreate(ctx context.Context, o *unstructured.Unstructured) 
 	o.SetName("")
 	o.SetGenerateName("dry-run-")
 	err := w.Client.Create(ctx, o, w.Owner, client.DryRunAll)
-	if apierror.DryRunUnsupported(err) {
+	if kube.DryRunUnsupported(err) {
 		return nil
 	}
 	return err

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/uninstall"
 )
@@ -162,7 +162,7 @@ func approve(ctx context.Context, w writer, op operator.Operator) error {
 	}
 	plan := &olm.InstallPlan{}
 	plan.Namespace, plan.Name = op.Namespace, op.Approval.Plan
-	if err := apply.Modify(ctx, w.client, plan, fieldOwner, func(plan *olm.InstallPlan) bool {
+	if err := kube.Modify(ctx, w.client, plan, fieldOwner, func(plan *olm.InstallPlan) bool {
 		waits := bridge.Waits(plan)
 		plan.Spec.Approved = true
 		return waits
@@ -216,7 +216,7 @@ func (w writer) override(ctx context.Context, op operator.Operator, done, unchan
 	condition := &operatorsv2.OperatorCondition{}
 	condition.Namespace, condition.Name = op.Namespace, op.Installed
 	changed := false
-	err := apply.Modify(ctx, w.client, condition, fieldOwner, func(condition *operatorsv2.OperatorCondition) bool {
+	err := kube.Modify(ctx, w.client, condition, fieldOwner, func(condition *operatorsv2.OperatorCondition) bool {
 		condition.Spec.Overrides = slices.Clone(condition.Spec.Overrides)
 		changed = change(condition)
 		return changed

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/kube"
 )
 
 // Undecodable reports the objects that cannot be decoded: with an Event for each version of an object, and by their
@@ -48,7 +48,7 @@ func (u *Undecodable) add(kind schema.GroupVersionKind, o *undecodable) {
 	u.publish(kind)
 	if !known {
 		u.Recorder.Eventf(&o.PartialObjectMetadata, nil, corev1.EventTypeWarning, v1alpha1.EventUndecodable, v1alpha1.EventActionRead,
-			"The object cannot be decoded and is ignored until it is corrected: %s", apierror.Message(o.why, maxMessage))
+			"The object cannot be decoded and is ignored until it is corrected: %s", kube.ErrorMessage(o.why, maxMessage))
 	}
 }
 

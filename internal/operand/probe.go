@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	"github.com/operator-status/operator-status/internal/watch"
@@ -169,7 +169,7 @@ func ReadProblem(t watch.Target, s observed.Snapshot) *condition.Problem {
 		reason = v1alpha1.ReasonStale
 	}
 	return &condition.Problem{Reason: reason, Message: fmt.Sprintf(
-		"Service account %s fails to read %s: %s", t.Identity, targetName(t), apierror.Message(s.Err, maxQuoted))}
+		"Service account %s fails to read %s: %s", t.Identity, targetName(t), kube.ErrorMessage(s.Err, maxQuoted))}
 }
 
 // Forbidden returns the Problem that an identity may not read a target.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/kube"
 )
 
 // fieldOwner is the field manager of the entries of operator-status in OperatorConditions.
@@ -70,7 +70,7 @@ func each(ctx context.Context, c client.Client, output io.Writer, change func(*o
 	for i := range list.Items {
 		o, did := &list.Items[i], ""
 		name := client.ObjectKeyFromObject(o)
-		err := apply.Modify(ctx, c, o, fieldOwner, func(o *operatorsv2.OperatorCondition) bool {
+		err := kube.Modify(ctx, c, o, fieldOwner, func(o *operatorsv2.OperatorCondition) bool {
 			did = change(o)
 			return did != ""
 		})

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/kube"
 	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
 )
 
@@ -87,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		}
 		status, lasts = clusteroperatorstatus.Compute(in)
 	}
-	return apply.Requeue(reconcile.Result{RequeueAfter: lasts}, r.write(ctx, co, status, in, now))
+	return kube.Requeue(reconcile.Result{RequeueAfter: lasts}, r.write(ctx, co, status, in, now))
 }
 
 // inputs reads everything that the status depends on.
@@ -119,7 +119,7 @@ func (r *Reconciler) write(ctx context.Context, co *configv1.ClusterOperator, st
 	}
 	out := co.DeepCopy()
 	out.Status = status
-	if err := apply.PatchStatus(ctx, r.Client, co, out, client.FieldOwner(FieldOwner)); err != nil {
+	if err := kube.PatchStatus(ctx, r.Client, co, out, client.FieldOwner(FieldOwner)); err != nil {
 		return err
 	}
 	r.wrote = now

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/drift"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 )
@@ -276,10 +276,10 @@ func problemOf(o *unstructured.Unstructured, as actor, err error) *condition.Pro
 		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed, Message: fmt.Sprintf("%s: its namespace is being deleted", platformoperatorstatus.Title(o))}
 	case lacksPermission(err):
 		return &condition.Problem{Reason: v1alpha1.ReasonForbidden,
-			Message: fmt.Sprintf("%s: %s. %s", platformoperatorstatus.Title(o), apierror.Message(err, maxQuoted), as.permits())}
+			Message: fmt.Sprintf("%s: %s. %s", platformoperatorstatus.Title(o), kube.ErrorMessage(err, maxQuoted), as.permits())}
 	case status != nil && status.ErrStatus.Code >= 400 && status.ErrStatus.Code < 500 && !isTransient(err):
 		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed,
-			Message: fmt.Sprintf("%s: %s", platformoperatorstatus.Title(o), apierror.Message(err, maxQuoted))}
+			Message: fmt.Sprintf("%s: %s", platformoperatorstatus.Title(o), kube.ErrorMessage(err, maxQuoted))}
 	}
 	return nil
 }

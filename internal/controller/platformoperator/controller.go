@@ -22,6 +22,7 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
@@ -85,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return apply.Requeue(composer{r, op}.reconcile(ctx))
+	return kube.Requeue(composer{r, op}.reconcile(ctx))
 }
 
 func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
@@ -328,7 +329,7 @@ func (c composer) write(ctx context.Context, status v1alpha1.PlatformOperatorSta
 	}
 	before := c.op.DeepCopy()
 	c.op.Status = status
-	return apply.PatchStatus(ctx, c.Client, before, c.op, client.FieldOwner(FieldOwner))
+	return kube.PatchStatus(ctx, c.Client, before, c.op, client.FieldOwner(FieldOwner))
 }
 
 // releaseAll releases every object in the status, and returns those that it may not release.

@@ -16,7 +16,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apierror"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
@@ -181,7 +181,7 @@ func (c composer) collect(ctx context.Context, kind schema.GroupVersionKind, nam
 		}
 		refused = err
 	}
-	out.unread = fmt.Sprintf("%s cannot be listed: %s", kind.GroupKind(), apierror.Message(refused, maxQuoted))
+	out.unread = fmt.Sprintf("%s cannot be listed: %s", kind.GroupKind(), kube.ErrorMessage(refused, maxQuoted))
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
-	"github.com/operator-status/operator-status/internal/enqueue"
+	"github.com/operator-status/operator-status/internal/kube"
 )
 
 // The indexes of PlatformOperators in the cache.
@@ -157,5 +157,5 @@ func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) []r
 }
 
 func (r *Reconciler) requests(ctx context.Context, wanted func(*v1alpha1.PlatformOperator) bool, options ...client.ListOption) []reconcile.Request {
-	return enqueue.Listed(ctx, r.Client, &v1alpha1.PlatformOperatorList{}, wanted, options...)
+	return kube.EnqueueListed(ctx, r.Client, &v1alpha1.PlatformOperatorList{}, wanted, options...)
 }

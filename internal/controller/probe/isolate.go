@@ -27,9 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apierror"
-	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/isolation"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
@@ -85,7 +84,7 @@ func (r *StatusReconciler) isolate(ctx context.Context, probe *v1alpha1.Probe) (
 	if in.Pod.Problem != nil {
 		result.RequeueAfter = podRetry
 	}
-	return apply.Requeue(result, err)
+	return kube.Requeue(result, err)
 }
 
 // keepPod creates or updates the pod of a Probe, and returns how it is.
@@ -158,7 +157,7 @@ func (r *StatusReconciler) removePod(ctx context.Context, probe *v1alpha1.Probe)
 	}
 	out := probe.DeepCopy()
 	meta.RemoveStatusCondition(&out.Status.Conditions, v1alpha1.ConditionPodReady)
-	return nil, apply.UpdateStatus(ctx, r.Client, out, FieldOwner)
+	return nil, kube.UpdateStatus(ctx, r.Client, out, FieldOwner)
 }
 
 // deletePod deletes the objects of a Probe's pod that its controller reference names it as owner of. It returns a
@@ -199,12 +198,12 @@ func (r *StatusReconciler) forbidden(ctx context.Context, action string, probe *
 	return &condition.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
 		"The manager may not %s for Probes in namespace %[2]s: %[3]s. To allow it: kubectl create rolebinding operator-status-isolation "+
 			"--namespace=%[2]s --clusterrole=operator-status-isolation-role --serviceaccount=%[4]s:operator-status-controller-manager",
-		action, probe.Namespace, apierror.Message(err, maxQuoted), r.Pods.Namespace)}, nil
+		action, probe.Namespace, kube.ErrorMessage(err, maxQuoted), r.Pods.Namespace)}, nil
 }
 
 // refused returns the Problem that the API server rejects the pod of a Probe.
 func refused(err error) *condition.Problem {
-	return &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: "The API server rejected the pod of the Probe: " + apierror.Message(err, maxQuoted)}
+	return &condition.Problem{Reason: v1alpha1.ReasonPodNotReady, Message: "The API server rejected the pod of the Probe: " + kube.ErrorMessage(err, maxQuoted)}
 }
 
 // account returns the name of the service account that reads all resources of the plan, or "".

@@ -22,7 +22,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/csvchain"
-	"github.com/operator-status/operator-status/internal/enqueue"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/optin"
 )
 
@@ -240,6 +240,6 @@ func replacedBy(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 func (r *SpecReconciler) owning(ctx context.Context, crd client.Object) []reconcile.Request {
-	return enqueue.Listed[*v1alpha1.ClusterServiceVersion](ctx, r.Client, &v1alpha1.ClusterServiceVersionList{}, nil,
+	return kube.EnqueueListed[*v1alpha1.ClusterServiceVersion](ctx, r.Client, &v1alpha1.ClusterServiceVersionList{}, nil,
 		client.MatchingFields{IndexOwnedCRD: crd.GetName()})
 }

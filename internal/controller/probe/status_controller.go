@@ -31,9 +31,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
-	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/csvchain"
-	"github.com/operator-status/operator-status/internal/enqueue"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
@@ -59,7 +58,7 @@ type StatusReconciler struct {
 
 	readings *readings
 
-	written        apply.Written
+	written        kube.Written
 	subscriptions  atomic.Bool // whether Subscriptions are watched
 	operatorGroups atomic.Bool // whether OperatorGroups are watched
 	blind          sync.Map    // by types.NamespacedName: the Unix time since which the Probe cannot read, as of its last Event
@@ -128,7 +127,7 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if !probe.IsIsolated() {
 		var err error
 		if left, err = r.removePod(ctx, probe); err != nil {
-			return apply.Requeue(reconcile.Result{}, err)
+			return kube.Requeue(reconcile.Result{}, err)
 		}
 	}
 	if probe.IsIsolated() || !isManaged(probe) {
@@ -151,7 +150,7 @@ func (r *StatusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if left != nil {
 		result.RequeueAfter = podRetry
 	}
-	return apply.Requeue(result, err)
+	return kube.Requeue(result, err)
 }
 
 // isManaged reports whether operator-status writes the status of a Probe. If spec.manager is Operator, the operator does.
@@ -300,7 +299,7 @@ func (r *StatusReconciler) write(ctx context.Context, probe *v1alpha1.Probe, sta
 	r.reportDifferences(probe, status)
 	out := probe.DeepCopy()
 	out.Status = status
-	if err := apply.UpdateStatus(ctx, r.Client, out, client.FieldOwner(FieldOwner)); err != nil {
+	if err := kube.UpdateStatus(ctx, r.Client, out, client.FieldOwner(FieldOwner)); err != nil {
 		return result, err
 	}
 	r.written.Note(out)
@@ -444,5 +443,5 @@ func (r *StatusReconciler) ofNamespace(ctx context.Context, o client.Object) []r
 }
 
 func probeRequests(ctx context.Context, c client.Reader, options ...client.ListOption) []reconcile.Request {
-	return enqueue.Listed[*v1alpha1.Probe](ctx, c, &v1alpha1.ProbeList{}, nil, options...)
+	return kube.EnqueueListed[*v1alpha1.Probe](ctx, c, &v1alpha1.ProbeList{}, nil, options...)
 }

@@ -21,8 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apierror"
-	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
@@ -75,7 +74,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, csv *v1alpha1.ClusterServiceVe
 			return reconcile.Result{}, err
 		}
 		if len(pending) > 0 {
-			return apply.Requeue(reconcile.Result{RequeueAfter: cleanupRetry(csv, r.Now())}, r.reportPending(ctx, csv, pending))
+			return kube.Requeue(reconcile.Result{RequeueAfter: cleanupRetry(csv, r.Now())}, r.reportPending(ctx, csv, pending))
 		}
 	}
 	out := csv.DeepCopy()
@@ -116,12 +115,12 @@ func (r *Reconciler) deleteOperands(ctx context.Context, csv *v1alpha1.ClusterSe
 		pending, err := r.deleteKind(ctx, csv, kind, targets)
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || errors.Is(err, errNoAccount) {
 			r.Recorder.Eventf(csv, nil, corev1.EventTypeWarning, v1alpha1.EventNotCleanedUp, v1alpha1.EventActionCleanUp,
-				"Custom resources of kind %s are not deleted: %s", kind.GroupKind(), apierror.Message(err, maxQuoted))
+				"Custom resources of kind %s are not deleted: %s", kind.GroupKind(), kube.ErrorMessage(err, maxQuoted))
 			continue
 		}
 		if err != nil {
 			r.Recorder.Eventf(csv, nil, corev1.EventTypeWarning, v1alpha1.EventNotCleanedUp, v1alpha1.EventActionCleanUp,
-				"Custom resources of kind %s are not deleted yet: %s", kind.GroupKind(), apierror.Message(err, maxQuoted))
+				"Custom resources of kind %s are not deleted yet: %s", kind.GroupKind(), kube.ErrorMessage(err, maxQuoted))
 		}
 		if err != nil || len(pending.Instances) > 0 {
 			out = append(out, pending)
@@ -198,7 +197,7 @@ func (r *Reconciler) reportPending(ctx context.Context, csv *v1alpha1.ClusterSer
 	if equality.Semantic.DeepEqual(out.Status, csv.Status) {
 		return nil
 	}
-	return apply.UpdateStatus(ctx, r.Client, out, FieldOwner)
+	return kube.UpdateStatus(ctx, r.Client, out, FieldOwner)
 }
 
 // maxPending limits how many custom resources of a kind the status lists.

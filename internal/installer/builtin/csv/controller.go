@@ -29,6 +29,7 @@ import (
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	csvstatus "github.com/operator-status/operator-status/internal/status/csv"
@@ -67,7 +68,7 @@ type Reconciler struct {
 
 	Now func() time.Time
 
-	written    apply.Written
+	written    kube.Written
 	handovers  handovers
 	controller controller.Controller
 }
@@ -133,10 +134,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, failure
 	}
 	if verdict.Phase == olm.CSVPhaseDeleting && failure == nil {
-		return apply.Requeue(r.retire(ctx, s, verdict))
+		return kube.Requeue(r.retire(ctx, s, verdict))
 	}
 	if err := r.report(ctx, s, verdict); err != nil {
-		return apply.Requeue(reconcile.Result{}, err)
+		return kube.Requeue(reconcile.Result{}, err)
 	}
 	return reconcile.Result{RequeueAfter: verdict.Again}, failure
 }
@@ -206,7 +207,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 	}
 	out := s.csv.DeepCopy() // the API server ignores everything but its status
 	out.Status = status
-	if err := apply.UpdateStatus(ctx, r.Client, out, FieldOwner); err != nil {
+	if err := kube.UpdateStatus(ctx, r.Client, out, FieldOwner); err != nil {
 		return err
 	}
 	r.written.Note(out)

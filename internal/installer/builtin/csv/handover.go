@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operand"
 )
 
@@ -139,7 +139,7 @@ func (r *Reconciler) handOver(ctx context.Context, old, successor *v1alpha1.Clus
 			return nil, err
 		}
 		if err != nil {
-			return &obstacle{message: kind.Kind + ": " + apierror.Message(err, maxQuoted)}, nil
+			return &obstacle{message: kind.Kind + ": " + kube.ErrorMessage(err, maxQuoted)}, nil
 		}
 	}
 	return nil, nil

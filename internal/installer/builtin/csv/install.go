@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
@@ -214,10 +214,10 @@ func (r *Reconciler) rejection(s *situation, err error) (*Verdict, error) {
 	switch {
 	case ok:
 		return fails(v1alpha1.PlanReasonServiceAccountRequired, without.message), nil
-	case apierror.Transient(err) && !apierror.Denied(err):
+	case kube.Transient(err) && !kube.Denied(err):
 		return nil, err
 	default:
-		out = fails(v1alpha1.CSVReasonComponentFailed, "Rejected by the API server: "+apierror.Message(err, maxQuoted))
+		out = fails(v1alpha1.CSVReasonComponentFailed, "Rejected by the API server: "+kube.ErrorMessage(err, maxQuoted))
 	}
 	out.Again = r.backOff(s)
 	return out, r.Rights.Watch(r.controller, r.enqueueDenied)

@@ -23,9 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
+	"github.com/operator-status/operator-status/internal/kube"
 )
 
 // IndexCRD indexes CSVs by the CustomResourceDefinitions that they own or require.
@@ -152,5 +152,5 @@ func all(*v1alpha1.ClusterServiceVersion) bool { return true }
 
 func (r *Reconciler) list(ctx context.Context, which func(*v1alpha1.ClusterServiceVersion) bool, options ...client.ListOption) []reconcile.Request {
 	original := func(csv *v1alpha1.ClusterServiceVersion) bool { return !csv.IsCopied() && which(csv) }
-	return enqueue.Listed(ctx, r.Client, &v1alpha1.ClusterServiceVersionList{}, original, options...)
+	return kube.EnqueueListed(ctx, r.Client, &v1alpha1.ClusterServiceVersionList{}, original, options...)
 }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	installplanstatus "github.com/operator-status/operator-status/internal/status/installplan"
@@ -114,7 +114,7 @@ func (a *attempt) write(ctx context.Context, after action) error {
 		return nil
 	}
 	a.plan.Status = status
-	return apply.UpdateStatus(ctx, a.r.Client, a.plan, FieldOwner)
+	return kube.UpdateStatus(ctx, a.r.Client, a.plan, FieldOwner)
 }
 
 // readStored reads the stored content of a plan that is being applied. If that is missing, it finds out whether any

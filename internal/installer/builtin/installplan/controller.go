@@ -26,6 +26,7 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog/store"
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/optin"
 )
@@ -114,10 +115,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	result, err := r.advance(ctx, plan)
-	if apply.Outdated(err) {
+	if kube.Outdated(err) {
 		log.FromContext(ctx).V(1).Info("Requeuing the InstallPlan, since an object changed meanwhile", "error", err.Error())
 	}
-	return apply.Requeue(result, err)
+	return kube.Requeue(result, err)
 }
 
 // settled reports whether a plan is finished or being deleted.

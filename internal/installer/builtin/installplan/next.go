@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	installplanstatus "github.com/operator-status/operator-status/internal/status/installplan"
 )
@@ -224,7 +224,7 @@ func reasonOf(err error) string {
 		return v1alpha1.PlanReasonServiceAccountMissing
 	case isA[*unmetError](err):
 		return v1alpha1.PlanReasonRequirementsNotMet
-	case apierror.Denied(err):
+	case kube.Denied(err):
 		return v1alpha1.PlanReasonForbidden
 	}
 	return v1alpha1.PlanReasonRetrying
@@ -234,5 +234,5 @@ func messageOf(err error) string {
 	if f, ok := errors.AsType[*taskError](err); ok {
 		return f.Error()
 	}
-	return apierror.Message(err, maxQuoted)
+	return kube.ErrorMessage(err, maxQuoted)
 }

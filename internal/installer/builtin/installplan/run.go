@@ -21,10 +21,10 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
-	"github.com/operator-status/operator-status/internal/apierror"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
 	installplanstatus "github.com/operator-status/operator-status/internal/status/installplan"
@@ -394,7 +394,7 @@ type taskError struct {
 	cause error
 }
 
-func (f *taskError) Error() string { return f.task + ": " + apierror.Message(f.cause, maxQuoted) }
+func (f *taskError) Error() string { return f.task + ": " + kube.ErrorMessage(f.cause, maxQuoted) }
 
 func (f *taskError) Unwrap() error { return f.cause }
 
@@ -415,10 +415,10 @@ func explain(t task, err error) error {
 	if meta.IsNoMatchError(err) {
 		return notServed(t)
 	}
-	if apierror.Transient(err) {
+	if kube.Transient(err) {
 		return &taskError{t.title(), err}
 	}
-	return &permanentError{v1alpha1.PlanReasonComponentFailed, fmt.Sprintf("%s: %s", t.title(), apierror.Message(err, maxQuoted))}
+	return &permanentError{v1alpha1.PlanReasonComponentFailed, fmt.Sprintf("%s: %s", t.title(), kube.ErrorMessage(err, maxQuoted))}
 }
 
 // notServed returns the error for an object whose kind the API server does not serve. Scripts for OLM look for its message.

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/enqueue"
+	"github.com/operator-status/operator-status/internal/kube"
 )
 
 const (
@@ -93,5 +93,5 @@ func (r *Reconciler) waitingForRights(ctx context.Context, _ client.Object) []re
 
 func (r *Reconciler) list(ctx context.Context, phases []olm.InstallPlanPhase, options ...client.ListOption) []reconcile.Request {
 	inPhase := func(plan *olm.InstallPlan) bool { return slices.Contains(phases, plan.Status.Phase) }
-	return enqueue.Listed(ctx, r.Client, &olm.InstallPlanList{}, inPhase, options...)
+	return kube.EnqueueListed(ctx, r.Client, &olm.InstallPlanList{}, inPhase, options...)
 }

@@ -24,9 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	operatorgroupstatus "github.com/operator-status/operator-status/internal/status/operatorgroup"
 )
@@ -56,7 +55,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if err := r.status(ctx, group, targets); err != nil {
-		return apply.Requeue(reconcile.Result{}, err)
+		return kube.Requeue(reconcile.Result{}, err)
 	}
 	if err := r.label(ctx, group, targets); err != nil {
 		return reconcile.Result{}, err
@@ -82,7 +81,7 @@ func (r *Reconciler) status(ctx context.Context, group *operatorsv1.OperatorGrou
 	if out.Status = operatorgroupstatus.Compute(in); equality.Semantic.DeepEqual(out.Status, group.Status) {
 		return nil
 	}
-	return apply.UpdateStatus(ctx, r.Client, out, FieldOwner)
+	return kube.UpdateStatus(ctx, r.Client, out, FieldOwner)
 }
 
 // metadataOf returns an empty object of a core kind for metadata-only reads.
@@ -138,5 +137,5 @@ func (r *Reconciler) naming(ctx context.Context, account client.Object) []reconc
 }
 
 func (r *Reconciler) list(ctx context.Context, which func(*operatorsv1.OperatorGroup) bool, options ...client.ListOption) []reconcile.Request {
-	return enqueue.Listed(ctx, r.Client, &operatorsv1.OperatorGroupList{}, which, options...)
+	return kube.EnqueueListed(ctx, r.Client, &operatorsv1.OperatorGroupList{}, which, options...)
 }

@@ -23,11 +23,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog/store"
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
 	"github.com/operator-status/operator-status/internal/installer/builtin/resolve"
+	"github.com/operator-status/operator-status/internal/kube"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
@@ -57,7 +57,7 @@ type Reconciler struct {
 
 	Now func() time.Time
 
-	written apply.Written
+	written kube.Written
 }
 
 // Reconcile reconciles the Subscriptions of one namespace.
@@ -78,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	for _, sub := range n.subs {
 		later, err := r.one(ctx, n, sub)
 		again = max(again, later)
-		if apply.Outdated(err) {
+		if kube.Outdated(err) {
 			outdated = err
 		} else if err != nil { // must not block the other Subscriptions
 			failures = append(failures, fmt.Errorf("subscription %s/%s: %w", sub.Namespace, sub.Name, err))
@@ -87,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if len(failures) > 0 {
 		return reconcile.Result{}, errors.Join(failures...)
 	}
-	return apply.Requeue(reconcile.Result{RequeueAfter: again}, outdated)
+	return kube.Requeue(reconcile.Result{RequeueAfter: again}, outdated)
 }
 
 // one creates the InstallPlan that a Subscription needs and writes its status. It returns the delay before a requeue
@@ -196,7 +196,7 @@ func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, stat
 	}
 	out := sub.DeepCopy()
 	out.Status = status
-	if err := apply.UpdateStatus(ctx, r.Client, out, FieldOwner); err != nil {
+	if err := kube.UpdateStatus(ctx, r.Client, out, FieldOwner); err != nil {
 		return 0, err
 	}
 	r.written.Note(out)

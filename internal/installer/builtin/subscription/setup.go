@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/enqueue"
+	"github.com/operator-status/operator-status/internal/kube"
 )
 
 // concurrency is how many namespaces are reconciled concurrently.
@@ -65,7 +65,7 @@ func (r *Reconciler) unresolved(ctx context.Context, _ client.Object) []reconcil
 // namespacesOf enqueues the namespaces of Subscriptions, each once.
 func (r *Reconciler) namespacesOf(ctx context.Context, wanted func(*v1alpha1.Subscription) bool) []reconcile.Request {
 	found := sets.New[reconcile.Request]()
-	for _, sub := range enqueue.Listed(ctx, r.Client, &v1alpha1.SubscriptionList{}, wanted) {
+	for _, sub := range kube.EnqueueListed(ctx, r.Client, &v1alpha1.SubscriptionList{}, wanted) {
 		found.Insert(request(sub.Namespace))
 	}
 	return found.UnsortedList()

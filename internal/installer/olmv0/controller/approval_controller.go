@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/status/condition"
@@ -74,7 +73,7 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	}
 	logVerdict(ctx, verdict)
 	if verdict.Approve() {
-		return apply.Requeue(reconcile.Result{}, r.approve(ctx, plan, verdict))
+		return kube.Requeue(reconcile.Result{}, r.approve(ctx, plan, verdict))
 	}
 	if !verdict.Gate.AskAgain() {
 		r.waiting.Delete(request.NamespacedName)
@@ -149,7 +148,7 @@ func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan,
 	defer cancel()
 	approved := plan.DeepCopy()
 	approved.Spec.Approved = true
-	if err := apply.Patch(ctx, r.Client, plan, approved, FieldOwner); err != nil {
+	if err := kube.Patch(ctx, r.Client, plan, approved, FieldOwner); err != nil {
 		return err
 	}
 	if verdict.Gate.Overridden {
@@ -175,5 +174,5 @@ func (r *ApprovalReconciler) SetupWithManager(mgr ctrl.Manager, around func(reco
 
 // waitingPlans returns requests for the plans of a namespace that wait for approval.
 func (r *ApprovalReconciler) waitingPlans(ctx context.Context, o client.Object) []reconcile.Request {
-	return enqueue.Listed(ctx, r.Client, &olm.InstallPlanList{}, bridge.Waits, client.InNamespace(o.GetNamespace()))
+	return kube.EnqueueListed(ctx, r.Client, &olm.InstallPlanList{}, bridge.Waits, client.InNamespace(o.GetNamespace()))
 }

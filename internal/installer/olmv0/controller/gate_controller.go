@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/optin"
 )
 
@@ -59,7 +58,7 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 		return reconcile.Result{}, nil
 	}
 	if err := r.write(ctx, condition, desired); err != nil {
-		return apply.Requeue(reconcile.Result{}, err)
+		return kube.Requeue(reconcile.Result{}, err)
 	}
 	if waiver != nil && waiver.Reason == v1alpha1.ReasonOverridden {
 		r.Recorder.Eventf(sub, condition, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove, "%s", waiver.Message)
@@ -71,7 +70,7 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 func (r *GateReconciler) write(ctx context.Context, condition *operatorsv2.OperatorCondition, desired []metav1.Condition) error {
 	before := condition.DeepCopy()
 	condition.Spec.Conditions = desired
-	if err := apply.Patch(ctx, r.Client, before, condition, FieldOwner); err != nil {
+	if err := kube.Patch(ctx, r.Client, before, condition, FieldOwner); err != nil {
 		return err
 	}
 	log.FromContext(ctx).Info("Updated Upgradeable in OperatorCondition", "conditions", desired)
@@ -91,5 +90,5 @@ func (r *GateReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcil
 
 // neighbours returns requests for the OperatorConditions of a namespace.
 func (r *GateReconciler) neighbours(ctx context.Context, o client.Object) []reconcile.Request {
-	return enqueue.Listed[*operatorsv2.OperatorCondition](ctx, r.Client, &operatorsv2.OperatorConditionList{}, nil, client.InNamespace(o.GetNamespace()))
+	return kube.EnqueueListed[*operatorsv2.OperatorCondition](ctx, r.Client, &operatorsv2.OperatorConditionList{}, nil, client.InNamespace(o.GetNamespace()))
 }

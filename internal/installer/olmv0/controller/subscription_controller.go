@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/optin"
 )
 
@@ -76,7 +75,7 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 		log.FromContext(ctx).V(1).Info("Delaying the update of the Subscription", "requeueAfter", wait, "changedByOLM", h.at, "onlyMessages", onlyMessages)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	return apply.Requeue(reconcile.Result{}, r.write(ctx, sub, desired, h))
+	return kube.Requeue(reconcile.Result{}, r.write(ctx, sub, desired, h))
 }
 
 // observe records when another client last wrote to a Subscription.
@@ -120,7 +119,7 @@ func (r *SubscriptionReconciler) inputs(ctx context.Context, sub *v1alpha1.Subsc
 func (r *SubscriptionReconciler) write(ctx context.Context, sub *v1alpha1.Subscription, desired []v1alpha1.SubscriptionCondition, h history) error {
 	out := sub.DeepCopy()
 	out.Status.Conditions = desired
-	if err := apply.PatchStatus(ctx, r.Client, sub, out, FieldOwner); err != nil {
+	if err := kube.PatchStatus(ctx, r.Client, sub, out, FieldOwner); err != nil {
 		return err
 	}
 	h.replaced, h.mine, h.wrote, h.wanting = sub.ResourceVersion, out.ResourceVersion, r.Now(), time.Time{}
@@ -152,5 +151,5 @@ func (r *SubscriptionReconciler) SetupWithManager(mgr ctrl.Manager, around func(
 }
 
 func (r *SubscriptionReconciler) list(ctx context.Context, which func(*v1alpha1.Subscription) bool, options ...client.ListOption) []reconcile.Request {
-	return enqueue.Listed(ctx, r.Client, &v1alpha1.SubscriptionList{}, which, options...)
+	return kube.EnqueueListed(ctx, r.Client, &v1alpha1.SubscriptionList{}, which, options...)
 }

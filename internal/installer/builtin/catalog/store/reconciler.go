@@ -27,9 +27,8 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
-	"github.com/operator-status/operator-status/internal/apply"
-	"github.com/operator-status/operator-status/internal/enqueue"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
+	"github.com/operator-status/operator-status/internal/kube"
 	catalogsourcestatus "github.com/operator-status/operator-status/internal/status/catalogsource"
 )
 
@@ -106,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	r.Store.see(request.NamespacedName, cs.Spec.Priority)
 	r.follow(request.NamespacedName, t)
-	return apply.Requeue(reconcile.Result{RequeueAfter: again}, r.write(ctx, cs, catalogsourcestatus.Compute(r.inputs(cs, t, kubernetes))))
+	return kube.Requeue(reconcile.Result{RequeueAfter: again}, r.write(ctx, cs, catalogsourcestatus.Compute(r.inputs(cs, t, kubernetes))))
 }
 
 // kubernetes returns the version of the API server if the image of a CatalogSource depends on it. The duration is when
@@ -326,7 +325,7 @@ func (r *Reconciler) write(ctx context.Context, cs *olm.CatalogSource, status ol
 	}
 	out := cs.DeepCopy()
 	out.Status = status
-	if err := apply.PatchStatus(ctx, r.cluster, cs, out, client.FieldOwner(FieldOwner)); err != nil {
+	if err := kube.PatchStatus(ctx, r.cluster, cs, out, client.FieldOwner(FieldOwner)); err != nil {
 		return err
 	}
 	logTransition(ctx, cs.Status.Conditions, status.Conditions)
@@ -388,11 +387,11 @@ func (r *Reconciler) Seed(ctx context.Context) error {
 
 // all returns requests for the CatalogSources of the cluster.
 func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
-	return enqueue.Listed[*olm.CatalogSource](ctx, r.cache, &olm.CatalogSourceList{}, nil)
+	return kube.EnqueueListed[*olm.CatalogSource](ctx, r.cache, &olm.CatalogSourceList{}, nil)
 }
 
 // namingConfigMap returns requests for the CatalogSources that name a ConfigMap.
 func (r *Reconciler) namingConfigMap(ctx context.Context, cm client.Object) []reconcile.Request {
 	names := func(cs *olm.CatalogSource) bool { return cs.Spec.ConfigMap == cm.GetName() }
-	return enqueue.Listed(ctx, r.cache, &olm.CatalogSourceList{}, names, client.InNamespace(cm.GetNamespace()))
+	return kube.EnqueueListed(ctx, r.cache, &olm.CatalogSourceList{}, names, client.InNamespace(cm.GetNamespace()))
 }

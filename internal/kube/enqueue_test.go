@@ -1,4 +1,4 @@
-package enqueue
+package kube
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func TestListed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Listed(t.Context(), tc.c, &corev1.ConfigMapList{}, tc.concerned, tc.options...)
+			got := EnqueueListed(t.Context(), tc.c, &corev1.ConfigMapList{}, tc.concerned, tc.options...)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}

@@ -1,4 +1,4 @@
-package apierror
+package kube
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func TestMessage(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Message(tc.err, 10); got != tc.want {
+			if got := ErrorMessage(tc.err, 10); got != tc.want {
 				t.Errorf("%s\ngot %q; want %q", tc.reason, got, tc.want)
 			}
 		})

@@ -1,5 +1,4 @@
-// Package enqueue returns requests for the objects that an event concerns.
-package enqueue
+package kube
 
 import (
 	"context"
@@ -12,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Listed returns requests for those objects of a list that are concerned; nil means all. c is a cache: an error is
+// EnqueueListed returns requests for those objects of a list that are concerned; nil means all. c is a cache: an error is
 // logged, since a mapping function cannot return it, and the cache is about to stop.
-func Listed[O client.Object](ctx context.Context, c client.Reader, list client.ObjectList, concerned func(O) bool,
+func EnqueueListed[O client.Object](ctx context.Context, c client.Reader, list client.ObjectList, concerned func(O) bool,
 	options ...client.ListOption,
 ) []reconcile.Request {
 	if err := c.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
