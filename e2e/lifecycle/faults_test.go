@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -230,13 +232,24 @@ func (o *faultyOperator) watch(ctx context.Context, t *testing.T) {
 	t.Helper()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterServiceVersionList"))
-	w, err := cluster.Client.Watch(ctx, list, client.InNamespace(o.stage.namespace))
+	if err := cluster.Client.List(ctx, list, client.InNamespace(o.stage.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	// The API server ends each watch after some time.
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, watchFunc(func(ctx context.Context, since string) (watch.Interface, error) {
+		return cluster.Client.Watch(ctx, list.DeepCopy(), client.InNamespace(o.stage.namespace),
+			&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: since, AllowWatchBookmarks: true}})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		defer w.Stop()
 		for e := range w.ResultChan() {
+			if e.Type == watch.Error {
+				t.Errorf("the watch of ClusterServiceVersions ended: %v", e.Object)
+				return
+			}
 			csv, ok := e.Object.(*metav1.PartialObjectMetadata)
 			if !ok || e.Type != "ADDED" || csv.Name == o.versions[0].CSV() {
 				continue
@@ -249,6 +262,13 @@ func (o *faultyOperator) watch(ctx context.Context, t *testing.T) {
 			o.mu.Unlock()
 		}
 	}()
+}
+
+// watchFunc watches from a resource version.
+type watchFunc func(ctx context.Context, since string) (watch.Interface, error)
+
+func (f watchFunc) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return f(ctx, options.ResourceVersion)
 }
 
 // report fails the test for each update that should not have begun so far.

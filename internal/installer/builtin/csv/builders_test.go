@@ -45,6 +45,14 @@ func phase(p olm.ClusterServiceVersionPhase) option {
 	return func(c *v1alpha1.ClusterServiceVersion) { c.Status.Phase = p }
 }
 
+// ran is the phase of a CSV that has Succeeded before.
+func ran(p olm.ClusterServiceVersionPhase) option {
+	return func(c *v1alpha1.ClusterServiceVersion) {
+		c.Status.Phase = p
+		c.Status.LastTransitions = []v1alpha1.ClusterServiceVersionTransition{{Phase: olm.CSVPhaseSucceeded}}
+	}
+}
+
 func reason(r olm.ConditionReason) option {
 	return func(c *v1alpha1.ClusterServiceVersion) { c.Status.Reason = r }
 }

@@ -22,7 +22,7 @@ func fails(reason, message string) *Verdict {
 	return &Verdict{Phase: olm.CSVPhaseFailed, Reason: reason, Message: message}
 }
 
-// replaced decides about a CSV that another one replaces: it stays until one of its successors has Succeeded.
+// replaced decides about a CSV that another one replaces: it stays until one of its successors has ever Succeeded.
 func replaced(s *situation) (*Verdict, error) {
 	successor := s.successor(s.csv.Name)
 	if successor == nil {

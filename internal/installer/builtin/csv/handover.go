@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
 	"github.com/operator-status/operator-status/internal/kube"
@@ -54,12 +54,13 @@ func (s *situation) inReplacementCycle() bool {
 	return false
 }
 
-// newestSuccessor returns the newest Succeeded CSV in the chain of successors, or nil.
+// newestSuccessor returns the newest CSV in the chain of successors that has ever Succeeded, or nil. One that is being
+// replaced in turn, or that fails now, has still replaced those before it: none of them is begun anew.
 func (s *situation) newestSuccessor() (out *v1alpha1.ClusterServiceVersion) {
 	seen := map[string]bool{s.csv.Name: true}
 	for next := s.successor(s.csv.Name); next != nil && !seen[next.Name]; next = s.successor(next.Name) {
 		seen[next.Name] = true
-		if next.Status.Phase == olm.CSVPhaseSucceeded {
+		if csvchain.Ran(next) {
 			out = next
 		}
 	}
