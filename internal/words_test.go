@@ -32,42 +32,83 @@ var phrases = map[string]phrase{
 // names are identifiers that a newcomer would not search for.
 var names = regexp.MustCompile(`(?i)^(vouch\w*|wordless|itAndItsLike|heirs?|knock|alarm|brought|remake|surroundings|seal|waves?|refusedOnes|whatever)$`)
 
-// TestWords verifies that comments and identifiers use the words of the field. The limits are a few times the counts of
-// Crossplane, Kueue and Flux.
+// prose is text of one sort, with the lines in which each phrase stands.
+type prose struct {
+	lines int
+	hits  map[string][]string
+}
+
+func (p *prose) add(text string, at token.Position) {
+	p.lines++
+	for name, ph := range phrases {
+		if ph.pattern.MatchString(text) {
+			p.hits[name] = append(p.hits[name], fmt.Sprintf("%s:%d: %s", at.Filename, at.Line, strings.TrimSpace(text)))
+		}
+	}
+}
+
+// check fails the test for each phrase that stands in more than a share of the lines, times the limit for comments.
+func (p *prose) check(t *testing.T, times int) {
+	t.Helper()
+	if p.lines == 0 {
+		t.Fatal("no text was found")
+	}
+	for name, ph := range phrases {
+		t.Logf("%q: %.1f in a thousand lines", name, 1000*float64(len(p.hits[name]))/float64(p.lines))
+		if most := ph.most * times; 1000*len(p.hits[name]) > most*p.lines {
+			t.Errorf("%q stands in %d of %d lines, more than %d in a thousand. Write %s:\n%s", name, len(p.hits[name]), p.lines, most, ph.instead,
+				strings.Join(p.hits[name], "\n"))
+		}
+	}
+}
+
+// TestWords verifies that comments, messages and identifiers use the words of the field. The limits are a few times the
+// counts of Crossplane, Kueue and Flux.
 func TestWords(t *testing.T) {
-	lines, hits := 0, map[string][]string{}
+	comments, messages := &prose{hits: map[string][]string{}}, &prose{hits: map[string][]string{}}
 	each(t, "..", func(files *token.FileSet, f *ast.File) {
 		for _, group := range f.Comments {
 			for _, c := range group.List {
 				for i, text := range strings.Split(c.Text, "\n") {
-					if isDirective(text) {
-						continue
-					}
-					lines++
-					for name, p := range phrases {
-						if p.pattern.MatchString(text) {
-							at := files.Position(c.Pos())
-							hits[name] = append(hits[name], fmt.Sprintf("%s:%d: %s", at.Filename, at.Line+i, strings.TrimSpace(text)))
-						}
+					if at := files.Position(c.Pos()); !isDirective(text) {
+						at.Line += i
+						comments.add(text, at)
 					}
 				}
 			}
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && names.MatchString(id.Name) {
-				t.Errorf("%s: %s: name it by its purpose", files.Position(id.Pos()), id.Name)
+			switch n := n.(type) {
+			case *ast.Ident:
+				if names.MatchString(n.Name) {
+					t.Errorf("%s: %s: name it by its purpose", files.Position(n.Pos()), n.Name)
+				}
+			case *ast.BasicLit:
+				const fewestWords = 3 // a shorter text is a name, or a part of one
+				if at := files.Position(n.Pos()); n.Kind == token.STRING && isProduct(at.Filename) {
+					for line := range strings.SplitSeq(n.Value, "\n") {
+						if len(strings.Fields(line)) >= fewestWords {
+							messages.add(line, at)
+						}
+					}
+				}
 			}
 			return true
 		})
 	})
-	for name, p := range phrases {
-		t.Logf("%q: %.1f in a thousand lines", name, 1000*float64(len(hits[name]))/float64(lines))
-		if 1000*len(hits[name]) > p.most*lines {
-			t.Errorf("%q stands in %d of %d lines, more than %d in a thousand. Write %s:\n%s", name, len(hits[name]), lines, p.most, p.instead,
-				strings.Join(hits[name], "\n"))
-		}
-	}
+	t.Run("Comments", func(t *testing.T) { comments.check(t, 1) })
+	t.Run("Messages", func(t *testing.T) { messages.check(t, messagesTimes) })
 }
+
+// isProduct reports whether users see the texts of a file.
+func isProduct(path string) bool {
+	path = filepath.ToSlash(path)
+	in := func(folder string) bool { return strings.HasPrefix(path, "../"+folder+"/") }
+	return !strings.HasSuffix(path, "_test.go") && !in("internal/test") && (in("api") || in("cmd") || in("internal") || in("pkg"))
+}
+
+// messagesTimes is how much more often a phrase may stand in a message: the command line answers what blocks an operator.
+const messagesTimes = 3
 
 // isDirective reports whether a line is read by a tool, such as a marker of kubebuilder.
 func isDirective(line string) bool {

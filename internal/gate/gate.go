@@ -78,8 +78,8 @@ type Decision struct {
 	Approved bool
 }
 
-// AskAgain reports whether all holds may end without an event.
-func (d Decision) AskAgain() bool {
+// NeedsPolling reports whether all holds may end without an event.
+func (d Decision) NeedsPolling() bool {
 	endsByEvent := func(h Hold) bool { return !h.Unreported && h.Reason != v1alpha1.ReasonProbeNotRead }
 	return d.Held && len(d.Holds) > 0 && !slices.ContainsFunc(d.Holds, endsByEvent)
 }
@@ -122,16 +122,16 @@ func EvaluatePlan(updates []Inputs) Decision {
 		}
 	}
 	if len(held) > 0 {
-		return together(held)
+		return combine(held)
 	}
-	return together(overridden)
+	return combine(overridden)
 }
 
 // mostStated limits the updates of a plan that a message is about.
 const mostStated = 5
 
-// together combines decisions that are all held, or all overridden.
-func together(all []Decision) Decision {
+// combine combines decisions that are all held, or all overridden.
+func combine(all []Decision) Decision {
 	if len(all) == 0 {
 		return Decision{}
 	}
@@ -154,18 +154,18 @@ var checks = []check{Inputs.probeHold, Inputs.operatorHold}
 // holds returns the causes for which the running operator does not allow its update.
 func (in Inputs) holds() []Hold {
 	var out []Hold
-	doubt, override := in.doubt(), in.Override()
+	caveat, override := in.caveat(), in.Override()
 	for _, check := range checks {
 		if h := check(in); h != nil {
-			h.Target, h.Doubt, h.Override = in.Target, doubt, override
+			h.Target, h.Caveat, h.Override = in.Target, caveat, override
 			out = append(out, *h)
 		}
 	}
 	return out
 }
 
-// doubt returns a note that the conditions may be out of date, or "" while the operator runs.
-func (in Inputs) doubt() string {
+// caveat returns a note that the conditions may be out of date, or "" while the operator runs.
+func (in Inputs) caveat() string {
 	switch {
 	case in.Uninstalled:
 		return "Their status does not change until an operator runs again"

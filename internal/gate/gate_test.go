@@ -309,7 +309,7 @@ func TestEvaluate(t *testing.T) {
 
 const generation = 3
 
-func TestAskAgain(t *testing.T) {
+func TestNeedsPolling(t *testing.T) {
 	notRead, reported := Hold{Reason: v1alpha1.ReasonProbeNotRead}, Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable}
 	unreported := Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Unreported: true}
 	cases := map[string]struct {
@@ -326,12 +326,12 @@ func TestAskAgain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := (Decision{Held: len(tc.holds) > 0, Holds: tc.holds}).AskAgain(); got != tc.want {
+			if got := (Decision{Held: len(tc.holds) > 0, Holds: tc.holds}).NeedsPolling(); got != tc.want {
 				t.Errorf("%s\ngot %t, want %t", tc.reason, got, tc.want)
 			}
 		})
 	}
-	if (Decision{Overridden: true, Holds: []Hold{notRead}}).AskAgain() {
+	if (Decision{Overridden: true, Holds: []Hold{notRead}}).NeedsPolling() {
 		t.Error("nothing is waited for if the hold is overridden")
 	}
 }
@@ -378,10 +378,10 @@ func TestHolds(t *testing.T) {
 			[]Inputs{update("foo", func(in *Inputs) { withBoth(in); in.BesideOLM = true })},
 			[]Hold{with(byProbe, func(h *Hold) { h.Override = beside }), with(byOperator, func(h *Hold) { h.Override = beside })},
 		},
-		"Doubted": {
+		"Caveat": {
 			"A failed operator does not change what it reports.",
 			[]Inputs{update("foo", func(in *Inputs) { withProbe(in); in.Running.Phase = "Failed" })},
-			[]Hold{with(byProbe, func(h *Hold) { h.Doubt = "foo.v1 is Failed, so its conditions may be stale" })},
+			[]Hold{with(byProbe, func(h *Hold) { h.Caveat = "foo.v1 is Failed, so its conditions may be stale" })},
 		},
 		"Administrator": {
 			"Only an administrator ends an own hold.",
@@ -402,7 +402,7 @@ func TestHolds(t *testing.T) {
 			[]Hold{{
 				Reason: "ProbeNotUpgradeable", By: ref("ClusterServiceVersion", "foo.v1"), Target: "foo.v2", Unreported: true, Override: annotation,
 				Cause: "default/foo.v1 was uninstalled, but its custom resources do not allow the update: busy",
-				Doubt: "Their status does not change until an operator runs again",
+				Caveat: "Their status does not change until an operator runs again",
 			}},
 		},
 		"Plan": {

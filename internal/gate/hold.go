@@ -25,8 +25,8 @@ type Hold struct {
 	// Cause is a clause about the cause, and how it ends.
 	Cause string
 
-	// Doubt is a sentence about why the cause may be out of date, or empty.
-	Doubt string
+	// Caveat is a sentence about why the cause may be out of date, or empty.
+	Caveat string
 
 	// Override is how an administrator can let the update proceed. The zero value is for an administrator's own hold.
 	Override Override
@@ -35,12 +35,12 @@ type Hold struct {
 	Unreported bool
 }
 
-// Message names the held update, the cause and the doubt.
-func (h Hold) Message() string { return statement(h.Target, h.Cause, h.Doubt) }
+// Message names the held update, the cause and the caveat.
+func (h Hold) Message() string { return statement(h.Target, h.Cause, h.Caveat) }
 
 // held returns the decision that an update has to wait, for holds that have the same override.
 func (in Inputs) held(holds []Hold) Decision {
-	out := Decision{Held: true, Holds: holds, Reason: holds[0].Reason, Message: statement(in.Target, causes(holds), holds[0].Doubt)}
+	out := Decision{Held: true, Holds: holds, Reason: holds[0].Reason, Message: statement(in.Target, causes(holds), holds[0].Caveat)}
 	if override := holds[0].Override; override != (Override{}) {
 		out.Message += override.clause()
 	}
@@ -48,10 +48,10 @@ func (in Inputs) held(holds []Hold) Decision {
 }
 
 // statement returns a sentence about why an update is held.
-func statement(target, cause, doubt string) string {
+func statement(target, cause, caveat string) string {
 	out := fmt.Sprintf("The update to %s is held%s", target, messages.Quote(cause))
-	if doubt != "" {
-		out += ". " + doubt
+	if caveat != "" {
+		out += ". " + caveat
 	}
 	return out
 }

@@ -76,8 +76,8 @@ func (in Inputs) probeObjection() *Hold {
 	return out
 }
 
-// AsksLive reports whether an update that begins depends on custom resources, which then have to be read.
-func (in Inputs) AsksLive() bool {
+// DependsOnCustomResources reports whether an update that begins depends on custom resources, which then have to be read.
+func (in Inputs) DependsOnCustomResources() bool {
 	return in.Running != nil && in.Probe != nil && !in.Uninstalled && !writtenByOperator(in.Probe)
 }
 

@@ -74,7 +74,7 @@ func (l Probes) statuses(ctx context.Context, updates []Update) (map[string]*v1a
 		switch {
 		case u.Uninstalled && u.Account != nil:
 			out[u.Running.Name], err = l.StatusAs(ctx, u.Probe, u.CSV, *u.Account)
-		case u.AsksLive():
+		case u.DependsOnCustomResources():
 			out[u.Running.Name], err = l.Status(ctx, u.Probe, u.CSV)
 		}
 		if err != nil {

@@ -30,7 +30,7 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 	for _, t := range broken {
 		c := status.GetCondition(t)
 		switch {
-		case c.Status != corev1.ConditionTrue || subscriptionstatus.GoesOn(c):
+		case c.Status != corev1.ConditionTrue || subscriptionstatus.IsInProgress(c):
 		case t == v1alpha1.SubscriptionResolutionFailed:
 			out = append(out, unresolvable(sub, c, n)...)
 		default:

@@ -269,7 +269,7 @@ func randomOLM(r *rand.Rand, in *Inputs) {
 		}
 		csv := withReason(csv(name, pick(r, append(names, "")...), phase()), olm.ConditionReason(reason()), message())
 		if oneIn(r, 3) {
-			csv = withReason(goingOn(csv, phase()), csv.Status.Reason, csv.Status.Message)
+			csv = withReason(inPhase(csv, phase()), csv.Status.Reason, csv.Status.Message)
 		}
 		there = append(there, pick(r, csv, byOLM(csv.DeepCopy())))
 	}
@@ -305,8 +305,8 @@ func randomOLM(r *rand.Rand, in *Inputs) {
 	}
 }
 
-// goingOn moves a CSV to another phase.
-func goingOn(csv *clusterServiceVersion, phase olm.ClusterServiceVersionPhase) *clusterServiceVersion {
+// inPhase moves a CSV to another phase.
+func inPhase(csv *clusterServiceVersion, phase olm.ClusterServiceVersionPhase) *clusterServiceVersion {
 	csv.Status.Phase = phase
 	csv.Status.LastTransitions = append(csv.Status.LastTransitions, operatorsv1alpha1.ClusterServiceVersionTransition{Phase: phase})
 	return csv

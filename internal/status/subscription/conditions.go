@@ -57,7 +57,7 @@ var Conditions = []Condition{
 	{Type: v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpacking), Effect: Informs},
 	{Type: v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed), Effect: Broken, Rank: 3},
 	{Type: v1alpha1.SubscriptionInstallPlanFailed, Effect: Broken, Rank: 2},
-	{Type: v1alpha1.SubscriptionInstallPlanPending, Effect: Broken, Rank: 11}, // not with a reason for which GoesOn is true
+	{Type: v1alpha1.SubscriptionInstallPlanPending, Effect: Broken, Rank: 11}, // not with a reason for which IsInProgress is true
 	{Type: v1alpha1.SubscriptionInstallPlanMissing, Effect: Passes, Rank: 9},  // another is created
 	{Type: v1alpha1.SubscriptionPackageDeprecated, Effect: Informs},
 	{Type: v1alpha1.SubscriptionChannelDeprecated, Effect: Informs},

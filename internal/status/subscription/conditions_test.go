@@ -73,7 +73,7 @@ func TestListsElsewhere(t *testing.T) {
 	for _, c := range OwnTypes() {
 		own = append(own, string(c))
 	}
-	reasons = append(reasons, goingOn...)
+	reasons = append(reasons, inProgressReasons...)
 	slices.Sort(reasons)
 	const (
 		lua        = "../../../config/argocd/operators.coreos.com/Subscription/health.lua"

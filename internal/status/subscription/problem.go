@@ -15,20 +15,20 @@ var broken, waits = TypesOf(Broken), TypesOf(Waits)
 // ProblemOf returns the worst problem of a Subscription, from its condition, or nil. A wait is not a problem.
 func ProblemOf(status *v1alpha1.SubscriptionStatus) *Problem {
 	return first(status, slices.DeleteFunc(slices.Clone(broken), func(t v1alpha1.SubscriptionConditionType) bool {
-		return GoesOn(status.GetCondition(t))
+		return IsInProgress(status.GetCondition(t))
 	}))
 }
 
-// goingOn are the reasons of InstallPlanPending for which GoesOn is true. An older OLM sets none.
-var goingOn = []string{
+// inProgressReasons are the reasons of InstallPlanPending for which IsInProgress is true. An older OLM sets none.
+var inProgressReasons = []string{
 	"", v1alpha1.ReasonInstallPlanNotYetReconciled, string(olm.InstallPlanPhasePlanning), string(olm.InstallPlanPhaseRequiresApproval),
 	string(olm.InstallPlanPhaseInstalling), string(v1alpha1.SubscriptionInstallPlanPending),
 }
 
-// GoesOn reports whether a condition is InstallPlanPending with a reason that means that the plan is being applied or only
+// IsInProgress reports whether a condition is InstallPlanPending with a reason that means that the plan is being applied or only
 // needs approval.
-func GoesOn(c v1alpha1.SubscriptionCondition) bool {
-	return c.Type == v1alpha1.SubscriptionInstallPlanPending && slices.Contains(goingOn, c.Reason)
+func IsInProgress(c v1alpha1.SubscriptionCondition) bool {
+	return c.Type == v1alpha1.SubscriptionInstallPlanPending && slices.Contains(inProgressReasons, c.Reason)
 }
 
 // WaitOf returns why a Subscription waits although nothing is wrong, or nil.

@@ -261,7 +261,7 @@ func (a *attempt) reportProblem(ctx context.Context) (reconcile.Result, error) {
 // wait requeues the plan if its hold may end without an event.
 func (a *attempt) wait(ctx context.Context) (reconcile.Result, error) {
 	err := a.write(ctx, waitForRelease)
-	if err != nil || !a.gate.AskAgain() {
+	if err != nil || !a.gate.NeedsPolling() {
 		return reconcile.Result{}, err
 	}
 	since := a.plan.Status.GetCondition(v1alpha1.ConditionUpgradeHeld).LastTransitionTime

@@ -66,7 +66,7 @@ func (c *selection) settle(n *node) {
 		c.either = append(c.either, n)
 	case !c.meets(n):
 		for _, o := range n.offers {
-			if o.blocked == "" && c.together(append(slices.Clip(c.agreed), o.chosen)...) {
+			if o.blocked == "" && c.consistent(append(slices.Clip(c.agreed), o.chosen)...) {
 				c.agreed = append(c.agreed, o.chosen)
 				c.offers = append(c.offers, o)
 				return
@@ -81,7 +81,7 @@ func (c *selection) decide(n *node) {
 		return
 	}
 	for _, p := range n.parts {
-		if c.together(append(slices.Clip(c.agreed), p.lit)...) {
+		if c.consistent(append(slices.Clip(c.agreed), p.lit)...) {
 			c.agreed = append(c.agreed, p.lit)
 			c.settle(p)
 			return

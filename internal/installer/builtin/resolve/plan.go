@@ -40,7 +40,7 @@ func Plan(names []string, namespace string, preferred types.NamespacedName, in N
 	for _, w := range wanted {
 		n := s.oneOf(w.offers)
 		asked = append(asked, n)
-		if !s.together(append(slices.Clip(agreed.lits), n.lit)...) {
+		if !s.consistent(append(slices.Clip(agreed.lits), n.lit)...) {
 			return Solution{}, s.planProblem(agreed, w)
 		}
 		agreed = agreed.with(w.offers[0], n.lit)

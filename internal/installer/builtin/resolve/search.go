@@ -108,11 +108,11 @@ func (s *search) clause(lits ...z.Lit) {
 // possible reports whether an offer can be installed with its dependencies.
 func (s *search) possible(o *offer) bool {
 	s.want(o)
-	return s.together(o.chosen)
+	return s.consistent(o.chosen)
 }
 
-// together reports whether the literals are satisfiable together, and the needs of present operators remain satisfied.
-func (s *search) together(lits ...z.Lit) bool {
+// consistent reports whether the literals are satisfiable together, and the needs of present operators remain satisfied.
+func (s *search) consistent(lits ...z.Lit) bool {
 	for _, k := range s.kept {
 		lits = append(lits, k.lit)
 	}

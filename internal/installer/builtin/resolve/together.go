@@ -32,7 +32,7 @@ func Together(sub Subscription, others []Subscription, in NamespaceState) (out S
 	for i, offers := range moves[1:] {
 		asked = append(asked, s.oneOf(append([]*offer{m.staying[i]}, offers...)))
 	}
-	if !s.together(literals(asked)...) {
+	if !s.consistent(literals(asked)...) {
 		return Solution{}, nil, false
 	}
 	next = make([]string, len(all))

@@ -229,7 +229,7 @@ func do(t *testing.T, p *sandbox.Process, o order) (outcome, error) {
 	return out, err
 }
 
-func TestWhatAChildCannotDo(t *testing.T) {
+func TestChildRestrictions(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)

@@ -441,7 +441,7 @@ func TestBegun(t *testing.T) {
 	}
 }
 
-func TestVouches(t *testing.T) {
+func TestHasInstalledCSV(t *testing.T) {
 	from := func(plan string) *v1alpha1.ClusterServiceVersion {
 		out := csv("foo.v1.0.0", "")
 		out.Annotations = map[string]string{v1alpha1.AnnotationInstallPlan: plan}
@@ -449,18 +449,21 @@ func TestVouches(t *testing.T) {
 	}
 	p := planned("install-1", nil, "Complete", "etcd.v1.0.0", "foo.v1.0.0")
 	for name, tc := range map[string]struct {
-		there []client.Object
-		want  bool
+		reason  string
+		objects []client.Object
+		want    bool
 	}{
-		"Brought":     {[]client.Object{from("install-1")}, true},
-		"ByAnother":   {[]client.Object{from("install-2")}, false},
-		"ByHand":      {[]client.Object{csv("foo.v1.0.0", "")}, false},
-		"NotInIt":     {[]client.Object{csv("bar.v1.0.0", "")}, false},
-		"NothingLeft": {nil, false},
+		"Installed":     {"The plan installed the ClusterServiceVersion.", []client.Object{from("install-1")}, true},
+		"ByAnother":     {"Another plan installed it.", []client.Object{from("install-2")}, false},
+		"ByUser":        {"A user created it.", []client.Object{csv("foo.v1.0.0", "")}, false},
+		"NotInPlan":     {"The plan does not name the ClusterServiceVersion that exists.", []client.Object{csv("bar.v1.0.0", "")}, false},
+		"AllAreDeleted": {"None of its ClusterServiceVersions exists.", nil, false},
 	} {
-		if got := namespaceWith(offer(), tc.there...).hasInstalledCSV(p); got != tc.want {
-			t.Errorf("%s: %t; want %t", name, got, tc.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := namespaceWith(offer(), tc.objects...).hasInstalledCSV(p); got != tc.want {
+				t.Errorf("%s\ngot %t; want %t", tc.reason, got, tc.want)
+			}
+		})
 	}
 }
 

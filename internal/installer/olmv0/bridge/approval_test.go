@@ -379,7 +379,7 @@ func TestHeldByOLM(t *testing.T) {
 			withProbes(world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhasePending), olm.CSVReasonRequirementsNotMet, ""))), probing("foo.v1", no)),
 			gate.Decision{},
 		},
-		"GoesOn": {
+		"InProgress": {
 			"Nor is what OLM goes on with, though the reason may be the last.", sub,
 			world(named(beingReplaced(), because(csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling), olm.CSVReasonOperatorConditionNotUpgradeable, ""))), gate.Decision{},
 		},

@@ -75,7 +75,7 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if verdict.Approve() {
 		return kube.Requeue(reconcile.Result{}, r.approve(ctx, plan, verdict))
 	}
-	if !verdict.Gate.AskAgain() {
+	if !verdict.Gate.NeedsPolling() {
 		r.waiting.Delete(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
