@@ -401,7 +401,7 @@ func TestHolds(t *testing.T) {
 			})},
 			[]Hold{{
 				Reason: "ProbeNotUpgradeable", By: ref("ClusterServiceVersion", "foo.v1"), Target: "foo.v2", Unreported: true, Override: annotation,
-				Cause: "default/foo.v1 was uninstalled, but its custom resources do not allow the update: busy",
+				Cause:  "default/foo.v1 was uninstalled, but its custom resources do not allow the update: busy",
 				Caveat: "Their status does not change until an operator runs again",
 			}},
 		},

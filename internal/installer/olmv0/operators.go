@@ -310,12 +310,15 @@ func (n *namespace) nextUpdate(csv *v1alpha1.ClusterServiceVersion) gate.Decisio
 	return gate.Evaluate(in.AsReported())
 }
 
-// planOf returns the InstallPlan that a Subscription refers to, or nil.
+// planOf returns the InstallPlan that a Subscription refers to and still needs, or nil.
 func (n *namespace) planOf(sub *v1alpha1.Subscription) *olm.InstallPlan {
 	if sub.Status.InstallPlanRef == nil {
 		return nil
 	}
-	return n.plans[sub.Status.InstallPlanRef.Name]
+	if plan := n.plans[sub.Status.InstallPlanRef.Name]; !bridge.Superseded(plan, sub, n.CSVs) {
+		return plan
+	}
+	return nil
 }
 
 func nameOf(o metav1.Object) types.NamespacedName {

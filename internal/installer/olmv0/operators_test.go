@@ -147,6 +147,15 @@ func TestOperators(t *testing.T) {
 				Steps:    []string{`To approve it: kubectl patch installplan -n default install-1 --type=merge -p '{"spec":{"approved":true}}'`},
 			},
 		},
+		"Superseded": {
+			reason: "A plan that waits, for a version that another plan has installed, is not needed.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v1")}, CatalogSources: []olm.CatalogSource{catalog()},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)},
+				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseRequiresApproval, "foo.v1", "bar.v1")},
+			},
+			want: brief{State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Upgradeable: yes},
+		},
 		"HeldByProbe": {
 			reason: "What operator-status reports is taken as it is, and leads to the custom resource that is waited for.",
 			in: Cluster{

@@ -243,6 +243,14 @@ func (n Namespace) Waiver(name string) (*gate.Waiver, *v1alpha1.Subscription) {
 	return nil, nil
 }
 
+// Superseded reports whether a plan waits for approval although the version that it would install for a Subscription runs.
+// OLM may create two plans for one version, apply one, and refer to the other for ever.
+func Superseded(plan *olm.InstallPlan, sub *v1alpha1.Subscription, csvs map[string]*v1alpha1.ClusterServiceVersion) bool {
+	target := csvs[sub.Status.CurrentCSV]
+	return Waits(plan) && target != nil && target.Status.Phase == olm.CSVPhaseSucceeded &&
+		slices.Contains(plan.Spec.ClusterServiceVersionNames, target.Name)
+}
+
 // Waits reports whether a plan requires approval and has not been approved. It is false for nil.
 func Waits(plan *olm.InstallPlan) bool {
 	return plan != nil && plan.DeletionTimestamp.IsZero() && plan.Status.Phase == olm.InstallPlanPhaseRequiresApproval && !plan.Spec.Approved

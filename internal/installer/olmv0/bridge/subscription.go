@@ -47,7 +47,7 @@ type Inputs struct {
 // Conditions returns the desired conditions of OLM's Subscription: those of others unchanged, then ours.
 func Conditions(in Inputs) []v1alpha1.SubscriptionCondition {
 	in.Now = in.Now.Rfc3339Copy() // the precision of the API server
-	if in.superseded() {
+	if Superseded(in.Plan, in.Subscription, in.CSVs) {
 		in.Plan, in.Verdict = nil, Verdict{}
 	}
 	status := subscriptionstatus.Compute(in.inputs())
@@ -108,14 +108,6 @@ func (in Inputs) plan() *olm.InstallPlan {
 	out := in.Plan.DeepCopy()
 	out.Spec.Approval = olm.ApprovalAutomatic
 	return out
-}
-
-// superseded reports whether the InstallPlan waits for approval although what it would install for the Subscription runs.
-// OLM may create two plans for one version, apply one, and refer to the other for ever.
-func (in Inputs) superseded() bool {
-	target := in.CSVs[in.Subscription.Status.CurrentCSV]
-	return Waits(in.Plan) && target != nil && target.Status.Phase == olm.CSVPhaseSucceeded &&
-		slices.Contains(in.Plan.Spec.ClusterServiceVersionNames, target.Name)
 }
 
 // gate returns the decision about the update of the Subscription, before or after its approval.

@@ -160,6 +160,16 @@ export function waits(plan: InstallPlan | undefined): plan is InstallPlan {
   );
 }
 
+/** Reports whether a plan waits for approval although the version that it would install for a Subscription runs. */
+export function superseded(plan: InstallPlan | undefined, sub: Subscription, csvs: CSVs): boolean {
+  const target = sub.status?.currentCSV ?? '';
+  return (
+    waits(plan) &&
+    csvs.get(target)?.status?.phase === 'Succeeded' &&
+    !!plan.spec?.clusterServiceVersionNames?.includes(target)
+  );
+}
+
 /** The condition types that OLM does not have. */
 const ownTypes = [
   'UpToDate',

@@ -2,7 +2,7 @@
 // and the counterpart of internal/installer/olmv0: inventory.test.ts runs the cases of its Go tests.
 
 import { blindProbe, Blocker, blockersOf, failedCSV, Impact } from './blockers';
-import { conditions, Namespace, reported, unreadOf, waits } from './bridge';
+import { conditions, Namespace, reported, superseded, unreadOf, waits } from './bridge';
 import { begun, ran, running } from './csvchain';
 import * as gate from './gate';
 import {
@@ -303,7 +303,8 @@ function upgradeable(csv: ClusterServiceVersion | undefined, n: Namespace): Stat
   return decision.held ? 'False' : 'True';
 }
 
-/** Returns the InstallPlan that a Subscription refers to. */
+/** Returns the InstallPlan that a Subscription refers to and still needs. */
 export function planOf(sub: Subscription, n: Namespace): InstallPlan | undefined {
-  return n.plans.get(sub.status?.installPlanRef?.name ?? '');
+  const plan = n.plans.get(sub.status?.installPlanRef?.name ?? '');
+  return superseded(plan, sub, n.csvs) ? undefined : plan;
 }
