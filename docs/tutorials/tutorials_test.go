@@ -40,7 +40,7 @@ func TestTutorials(t *testing.T) {
 			// Even if a command fails, the manager must not outlive the script that started it.
 			output, err := bash("set -euo pipefail; trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + script)
 			if err != nil {
-				log, _ := os.ReadFile(filepath.Join(testcluster.Root(), folder, "manager.log")) //nolint:errcheck // it may not have been started
+				log, _ := os.ReadFile(filepath.Join(testcluster.Root(), folder, "manager.log")) // it may not have been started
 				t.Fatalf("%v\n%s\nthe manager's log:\n%s", err, output, log)
 			}
 			for _, line := range shown {

@@ -184,7 +184,7 @@ EOF
 			_ = cmd.Process.Kill() // it may have ended
 			_ = cmd.Wait()         // with an error, since it was killed
 			if t.Failed() {
-				text, _ := os.ReadFile(log.Name()) //nolint:errcheck // only to explain the failure
+				text, _ := os.ReadFile(log.Name()) // only to explain the failure
 				t.Logf("the log of OLM's %s ends with:\n%s", program, text[max(0, len(text)-4000):])
 			}
 		})

@@ -41,6 +41,6 @@ func flood(conn net.Conn) {
 	if frames.WriteSettings() != nil || frames.WriteSettingsAck() != nil || out.Flush() != nil {
 		return
 	}
-	for frames.WritePing(false, [8]byte{}) == nil { //nolint:revive // the condition does the work
+	for frames.WritePing(false, [8]byte{}) == nil { // the condition does the work
 	}
 }
