@@ -227,14 +227,8 @@ func conditions(sub *v1alpha1.Subscription, n *namespace, plan *olm.InstallPlan,
 	if reported(sub) {
 		return sub.Status.Conditions
 	}
-	in := bridge.Inputs{Subscription: sub, CatalogSource: catalog, Plan: plan, CSVs: n.CSVs}
-	if bridge.Waits(plan) {
-		in.Verdict = bridge.Judge(plan, n.Namespace)
-	} else {
-		in.HeldByOLM = n.HeldByOLM(sub)
-	}
 	unknown := n.unknown(plan)
-	return slices.DeleteFunc(bridge.Conditions(in), func(c v1alpha1.SubscriptionCondition) bool { return slices.Contains(unknown, c.Type) })
+	return slices.DeleteFunc(bridge.Conditions(n.Inputs(sub, catalog, plan)), func(c v1alpha1.SubscriptionCondition) bool { return slices.Contains(unknown, c.Type) })
 }
 
 // unknown returns the conditions that cannot be computed, since they depend on kinds that may not be read.

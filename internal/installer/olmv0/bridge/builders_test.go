@@ -200,11 +200,13 @@ func arriving(csvs ...*v1alpha1.ClusterServiceVersion) Inputs {
 	return in
 }
 
-// superseded returns the inputs of a Subscription whose version runs, and which refers to a plan for it that nobody approved.
-func superseded() Inputs {
+// superseded returns the inputs of a Subscription whose version runs, and which refers to a plan for it that was not approved.
+func superseded(sub *v1alpha1.Subscription, plan *olm.InstallPlan, others ...*v1alpha1.Subscription) Inputs {
 	in := settled()
-	in.Subscription, in.Plan = referring(in.Subscription, "install-2"), planning([]string{"foo.v1"}, "sub")
-	return in
+	n := world(in.CSVs, append([]*v1alpha1.Subscription{referring(sub, plan.Name)}, others...)...)
+	out := n.Inputs(&n.Subscriptions[0], in.CatalogSource, plan)
+	out.Now = in.Now
+	return out
 }
 
 // unresolved returns the inputs of a Subscription that OLM has not resolved.

@@ -29,7 +29,7 @@ type Inputs struct {
 	// CatalogSource that the spec names, or nil.
 	CatalogSource *olm.CatalogSource
 
-	// Plan is the InstallPlan that the status refers to, or nil.
+	// Plan is the InstallPlan that the status refers to, or nil if none is needed.
 	Plan *olm.InstallPlan
 
 	// CSVs are the ClusterServiceVersions of the namespace, by name.
@@ -44,12 +44,24 @@ type Inputs struct {
 	Now metav1.Time
 }
 
+// Inputs returns the inputs of the conditions of a Subscription. The catalog that its spec names and the plan that its status
+// refers to may be nil.
+func (n Namespace) Inputs(sub *v1alpha1.Subscription, catalog *olm.CatalogSource, plan *olm.InstallPlan) Inputs {
+	out := Inputs{Subscription: sub, CatalogSource: catalog, CSVs: n.CSVs}
+	if !Superseded(plan, sub, n.CSVs) {
+		out.Plan = plan
+	}
+	if Waits(out.Plan) {
+		out.Verdict = Judge(out.Plan, n)
+	} else {
+		out.HeldByOLM = n.HeldByOLM(sub)
+	}
+	return out
+}
+
 // Conditions returns the desired conditions of OLM's Subscription: those of others unchanged, then ours.
 func Conditions(in Inputs) []v1alpha1.SubscriptionCondition {
 	in.Now = in.Now.Rfc3339Copy() // the precision of the API server
-	if Superseded(in.Plan, in.Subscription, in.CSVs) {
-		in.Plan, in.Verdict = nil, Verdict{}
-	}
 	status := subscriptionstatus.Compute(in.inputs())
 	out := slices.DeleteFunc(slices.Clone(in.Subscription.Status.Conditions), func(c v1alpha1.SubscriptionCondition) bool {
 		return slices.Contains(ownTypes, c.Type)

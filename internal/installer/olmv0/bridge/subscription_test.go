@@ -480,15 +480,14 @@ func TestUpgradeHeld(t *testing.T) {
 			awaits: true,
 		},
 		"Superseded": {
-			reason: "A plan that still waits, for a version that another plan has installed, keeps nobody waiting.",
-			in:     superseded(), want: "False/NotHeld",
+			reason: "A plan that still waits, for a version that another plan has installed, holds no update.",
+			in:     superseded(byHand(subscribing("sub", "foo.v1", "foo.v1")), planning([]string{"foo.v1"}, "sub")), want: "False/NotHeld",
 			message: "No update is held",
 		},
 		"SupersededAndApprovalMissing": {
-			reason: "Nor if it is also for a Subscription whose approval is Manual.",
-			in: with(superseded(), func(in *Inputs) {
-				in.Verdict = Verdict{Ours: true, Missing: []string{"other"}}
-			}), want: "False/NotHeld",
+			reason:  "Nor if it is also for a Subscription whose approval is Manual.",
+			in:      superseded(byGate(subscribing("sub", "foo.v1", "foo.v1")), planning([]string{"foo.v1", "bar.v2"}, "sub", "other"), other),
+			want:    "False/NotHeld",
 			message: "No update is held",
 		},
 		"GateNeedsManual": {

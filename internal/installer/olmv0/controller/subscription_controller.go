@@ -92,26 +92,23 @@ func (r *SubscriptionReconciler) observe(sub *v1alpha1.Subscription) history {
 
 // inputs reads the inputs of a Subscription's conditions.
 func (r *SubscriptionReconciler) inputs(ctx context.Context, sub *v1alpha1.Subscription) (bridge.Inputs, error) {
-	out := bridge.Inputs{Subscription: sub, Now: metav1.NewTime(r.Now())}
 	n, err := cached(r.Client, r.OptIns).readAll(ctx, sub.Namespace, r.Identity)
 	if err != nil {
-		return out, err
+		return bridge.Inputs{}, err
 	}
-	out.CSVs = n.CSVs
+	var catalog *olm.CatalogSource
 	if sub.Spec != nil {
 		key := types.NamespacedName{Namespace: sub.Spec.CatalogSourceNamespace, Name: sub.Spec.CatalogSource}
-		if out.CatalogSource, err = find[olm.CatalogSource](ctx, r.Client, key); err != nil {
-			return out, err
+		if catalog, err = find[olm.CatalogSource](ctx, r.Client, key); err != nil {
+			return bridge.Inputs{}, err
 		}
 	}
-	if out.Plan, err = planOf(ctx, r.Client, sub); err != nil {
-		return out, err
+	plan, err := planOf(ctx, r.Client, sub)
+	if err != nil {
+		return bridge.Inputs{}, err
 	}
-	if bridge.Waits(out.Plan) {
-		out.Verdict = bridge.Judge(out.Plan, n)
-	} else {
-		out.HeldByOLM = n.HeldByOLM(sub)
-	}
+	out := n.Inputs(sub, catalog, plan)
+	out.Now = metav1.NewTime(r.Now())
 	return out, nil
 }
 
