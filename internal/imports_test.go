@@ -66,7 +66,7 @@ func TestImports(t *testing.T) {
 		},
 		"Mechanisms": {
 			reason: "Mechanisms import no controller, and no package that computes a status.",
-			of:     mechanisms,
+			of:     append(slices.Clone(mechanisms), "internal/installer/builtin/catalog"),
 			never: append(in(controllers), module+"internal/manager", module+"internal/status/subscription", module+"internal/status/csv",
 				module+"internal/status/installplan", module+"internal/status/operatorgroup", module+"internal/status/probe",
 				module+"internal/status/platformoperator", module+"internal/status/clusteroperator"),
