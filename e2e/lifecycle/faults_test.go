@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -236,10 +237,11 @@ func (o *faultyOperator) watch(ctx context.Context, t *testing.T) {
 		t.Fatal(err)
 	}
 	// The API server ends each watch after some time.
-	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, watchFunc(func(ctx context.Context, since string) (watch.Interface, error) {
-		return cluster.Client.Watch(ctx, list.DeepCopy(), client.InNamespace(o.stage.namespace),
-			&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: since, AllowWatchBookmarks: true}})
-	}))
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return cluster.Client.Watch(ctx, list.DeepCopy(), client.InNamespace(o.stage.namespace), &client.ListOptions{Raw: &options})
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,13 +264,6 @@ func (o *faultyOperator) watch(ctx context.Context, t *testing.T) {
 			o.mu.Unlock()
 		}
 	}()
-}
-
-// watchFunc watches from a resource version.
-type watchFunc func(ctx context.Context, since string) (watch.Interface, error)
-
-func (f watchFunc) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return f(ctx, options.ResourceVersion)
 }
 
 // report fails the test for each update that should not have begun so far.

@@ -17,16 +17,17 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// Build builds a sample and returns the path of the static binary, which is deleted after the test. It has the libraries of
-// this project's go.mod, or of another file in libraries.
-func Build(t testing.TB, sample string, libraries ...string) string {
+// Build builds a sample and returns the path of the static binary, which is deleted after the test.
+func Build(t testing.TB, sample string) string {
+	t.Helper()
+	return BuildWith(t, sample, "go.mod")
+}
+
+// BuildWith builds a sample with the libraries that a file requires. Its path is relative to the project's folder.
+func BuildWith(t testing.TB, sample, libraries string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), sample)
-	args := []string{"build", "-o", out}
-	for _, file := range libraries {
-		args = append(args, "-modfile="+filepath.Join("e2e", "samples", "libraries", file))
-	}
-	command := exec.Command("go", append(args, "./e2e/samples/"+sample)...)
+	command := exec.Command("go", "build", "-modfile="+libraries, "-o", out, "./e2e/samples/"+sample)
 	command.Dir, command.Env = testcluster.Root(), append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("building sample %s: %v\n%s", sample, err, output)

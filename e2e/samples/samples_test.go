@@ -102,17 +102,17 @@ func TestSamples(t *testing.T) {
 	cluster.StartManager(t)
 	for name, tc := range map[string]struct {
 		sample    string
-		libraries []string
+		libraries string
 		manager   v1alpha1.ProbeManager
 	}{
-		"Annotated":              {sample: samples.Annotated, manager: v1alpha1.ManagerCRDAnnotations},
-		"Direct":                 {sample: samples.Direct, manager: v1alpha1.ManagerOperator},
-		"DirectWithOldest":       {sample: samples.Direct, libraries: []string{"controller-runtime-v0.16.0.mod"}, manager: v1alpha1.ManagerOperator},
-		"DirectWithSecondOldest": {sample: samples.Direct, libraries: []string{"controller-runtime-v0.17.0.mod"}, manager: v1alpha1.ManagerOperator},
+		"Annotated":              {sample: samples.Annotated, libraries: "go.mod", manager: v1alpha1.ManagerCRDAnnotations},
+		"Direct":                 {sample: samples.Direct, libraries: "go.mod", manager: v1alpha1.ManagerOperator},
+		"DirectWithOldest":       {sample: samples.Direct, libraries: "e2e/samples/libraries/controller-runtime-v0.16.0.mod", manager: v1alpha1.ManagerOperator},
+		"DirectWithSecondOldest": {sample: samples.Direct, libraries: "e2e/samples/libraries/controller-runtime-v0.17.0.mod", manager: v1alpha1.ManagerOperator},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sample := tc.sample
-			binary := samples.Build(t, sample, tc.libraries...)
+			binary := samples.BuildWith(t, sample, tc.libraries)
 			p, err := samples.Package(sample, nil, "1.0.0")
 			if err != nil {
 				t.Fatal(err)

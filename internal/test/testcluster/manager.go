@@ -228,14 +228,16 @@ func (m *Manager) signal(t testing.TB, s os.Signal) {
 
 // Ended reports whether a process of the manager has exited.
 func (m *Manager) Ended() bool {
-	for _, p := range m.processes {
-		select {
-		case <-p.done:
-			return true
-		default:
-		}
+	return slices.ContainsFunc(m.processes, (*process).ended)
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // AwaitEnd waits until the manager has exited without being signaled.
@@ -263,10 +265,8 @@ func (p *process) quit() {
 func (m *Manager) CheckAlive(t testing.TB) {
 	t.Helper()
 	for _, p := range m.processes {
-		select {
-		case <-p.done:
+		if p.ended() {
 			t.Errorf("the manager has ended: %v", p.command.ProcessState)
-		default:
 		}
 	}
 	text := m.logs(t)
