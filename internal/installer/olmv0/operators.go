@@ -228,7 +228,8 @@ func conditions(sub *v1alpha1.Subscription, n *namespace, plan *olm.InstallPlan,
 		return sub.Status.Conditions
 	}
 	unknown := n.unknown(plan)
-	return slices.DeleteFunc(bridge.Conditions(n.Inputs(sub, catalog, plan)), func(c v1alpha1.SubscriptionCondition) bool { return slices.Contains(unknown, c.Type) })
+	isUnknown := func(c v1alpha1.SubscriptionCondition) bool { return slices.Contains(unknown, c.Type) }
+	return slices.DeleteFunc(bridge.Conditions(n.Inputs(sub, catalog, plan)), isUnknown)
 }
 
 // unknown returns the conditions that cannot be computed, since they depend on kinds that may not be read.
