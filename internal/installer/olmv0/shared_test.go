@@ -179,12 +179,22 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// impossible reports whether an InstallPlan of a random cluster waits for approval while OLM holds an approved update.
+// impossible reports whether an InstallPlan of a random cluster waits for approval while OLM holds an approved update, or a
+// Subscription reports that its InstallPlan waits although the version that it installs runs.
 func impossible(c Cluster) bool {
-	return slices.ContainsFunc(c.InstallPlans, func(plan olm.InstallPlan) bool { return bridge.Waits(&plan) }) &&
-		slices.ContainsFunc(c.ClusterServiceVersions, func(csv v1alpha1.ClusterServiceVersion) bool {
-			return csv.Status.Reason == olm.CSVReasonOperatorConditionNotUpgradeable
-		})
+	heldByOLM := func(csv v1alpha1.ClusterServiceVersion) bool {
+		return csv.Status.Reason == olm.CSVReasonOperatorConditionNotUpgradeable
+	}
+	if slices.ContainsFunc(c.InstallPlans, func(plan olm.InstallPlan) bool { return bridge.Waits(&plan) }) &&
+		slices.ContainsFunc(c.ClusterServiceVersions, heldByOLM) {
+		return true
+	}
+	spaces := byNamespace(c)
+	return slices.ContainsFunc(c.Subscriptions, func(sub v1alpha1.Subscription) bool {
+		n, ref := spaces[sub.Namespace], sub.Status.InstallPlanRef
+		return ref != nil && bridge.Superseded(n.plans[ref.Name], &sub, n.CSVs) &&
+			sub.Status.GetCondition(v1alpha1.SubscriptionInstallPlanAwaitingManualApproval).Status == corev1.ConditionTrue
+	})
 }
 
 // contradicts returns the first false claim of an operator that was described without some kinds, or "". A blocker may
