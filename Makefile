@@ -49,7 +49,7 @@ generate: $(BIN)/controller-gen ## Generate deep copies, CRDs, RBAC and docs/ref
 	@$(BIN)/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./e2e/samples/foo/v1
 	@generated=$$(mktemp -d); trap 'rm -r $$generated' EXIT; \
 	$(BIN)/controller-gen crd paths=./api/... output:crd:artifacts:config=$$generated; \
-	cp $$generated/operators.coreos.com_probes.yaml $$generated/platform.openshift.io_platformoperators.yaml config/crd/bases/; \
+	cp $$generated/operators.coreos.com_probes.yaml $$generated/operatorstatus.io_upgradeholds.yaml $$generated/platform.openshift.io_platformoperators.yaml config/crd/bases/; \
 	cp $$generated/policy.operatorstatus.io_imagepolicies.yaml config/lifecycle/crd/; \
 	go run ./hack/crds $$generated config/lifecycle/crd
 	@generated=$$(mktemp -d); trap 'rm -r $$generated' EXIT; \
@@ -57,7 +57,7 @@ generate: $(BIN)/controller-gen ## Generate deep copies, CRDs, RBAC and docs/ref
 	for folder in e2e/samples/direct/bundle/*/manifests; do cp $$generated/*.yaml $$folder/foo.crd.yaml; done; \
 	sed -i '/^  annotations:/a\    olm.operatorframework.io/condition.Upgradeable: "!Migrating"' $$generated/*.yaml; \
 	for folder in e2e/samples/annotated/bundle/*/manifests; do cp $$generated/*.yaml $$folder/foo.crd.yaml; done
-	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/controller/... paths=./internal/installer/olmv0/... output:rbac:artifacts:config=config/rbac
+	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/controller/... paths=./internal/installer/olmv0/... paths=./internal/upgradehold output:rbac:artifacts:config=config/rbac
 	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/installer/builtin/... output:rbac:artifacts:config=config/lifecycle/rbac
 	@go run ./hack/reference . docs/reference
 
@@ -208,7 +208,7 @@ images: ## Build the images of the manager for all platforms with ko, and their 
 
 .PHONY: bundle
 bundle: generate olm $(BIN)/kustomize $(BIN)/operator-sdk ## Generate bundle/ and catalog/, for OLM.
-	@for group in operators platform; do \
+	@for group in operators hold platform; do \
 		$(BIN)/operator-sdk generate kustomize manifests --interactive=false --quiet --apis-dir api/$$group; \
 	done # it would fail at ImagePolicy, which has no status and is no part of the bundle
 	@rm -rf bundle/manifests

@@ -8,6 +8,7 @@ import (
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
@@ -27,6 +28,9 @@ type Inputs struct {
 
 	// Target is the name of the version to be installed.
 	Target string
+
+	// UpgradeHolds are those with which users hold the updates now.
+	UpgradeHolds []holdv1alpha1.UpgradeHold
 
 	Probe             *v1alpha1.Probe                // of the running version, or nil
 	OperatorCondition *operatorsv2.OperatorCondition // of the running version, or nil
@@ -89,17 +93,21 @@ func (d Decision) Unreported() bool {
 	return d.Held && slices.ContainsFunc(d.Holds, func(h Hold) bool { return h.Unreported })
 }
 
-// Evaluate returns whether the running operator holds its update. `spec.overrides` of the OperatorCondition takes
-// precedence over everything else.
+// Evaluate returns whether the running operator holds its update. What administrators set takes precedence: an UpgradeHold, and
+// `spec.overrides` of the OperatorCondition.
 func Evaluate(in Inputs) Decision {
 	if in.Running == nil || in.Target == "" || in.Target == in.Running.Name {
 		return Decision{}
 	}
 	override := overrideOf(in.OperatorCondition)
+	byUsers := in.userHolds()
 	if override != nil && override.Status != metav1.ConditionTrue { // as in OLM, also if it is Unknown
-		return in.held([]Hold{in.overriddenHold(*override)})
+		return in.held(append([]Hold{in.overriddenHold(*override)}, byUsers...))
 	}
 	holds := in.holds()
+	if len(byUsers) > 0 {
+		return in.held(append(byUsers, holds...))
+	}
 	if len(holds) == 0 {
 		return Decision{}
 	}

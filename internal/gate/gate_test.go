@@ -11,6 +11,7 @@ import (
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/operator"
 )
@@ -404,6 +405,23 @@ func TestHolds(t *testing.T) {
 				Cause:  "default/foo.v1 was uninstalled, but its custom resources do not allow the update: busy",
 				Caveat: "Their status does not change until an operator runs again",
 			}},
+		},
+		"ByUser": {
+			"A user's hold comes before those of the operator, tells when it ends, and nothing overrides it.",
+			[]Inputs{update("foo", func(in *Inputs) {
+				withProbe(in)
+				in.Request.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: "foo.v2"}
+				audit := holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "audit"}}
+				audit.Spec = holdv1alpha1.UpgradeHoldSpec{Message: "audit.", RequestedBy: "jane", Until: new(metav1.Unix(0, 0))}
+				in.UpgradeHolds = []holdv1alpha1.UpgradeHold{audit}
+			})},
+			[]Hold{
+				{
+					Reason: "HeldByUser", By: operator.Ref{Kind: "UpgradeHold", Name: "audit"}, Until: new(metav1.Unix(0, 0)), Target: "foo.v2",
+					Cause: "UpgradeHold audit holds the updates for jane until 1970-01-01T00:00:00Z: audit. The update continues then, or when it is deleted",
+				},
+				with(byProbe, func(h *Hold) { h.Override.Replaces = true }),
+			},
 		},
 		"Plan": {
 			"A plan has those of all updates that are held, and of none that is overridden.",

@@ -19,6 +19,9 @@ type Hold struct {
 	By    operator.Ref
 	Since metav1.Time
 
+	// Until is when it ends, or nil if no time ends it.
+	Until *metav1.Time
+
 	// Target is the version that is not installed.
 	Target string
 

@@ -13,6 +13,9 @@ const (
 	// running operator holds its update.
 	AnnotationAllowUpgrade = "operatorstatus.io/allow-upgrade"
 
+	// AnnotationResolveAnew on a Subscription has any value. OLM resolves a Subscription again when it changes.
+	AnnotationResolveAnew = "operatorstatus.io/resolve-anew"
+
 	// AnnotationRegistryCA on a CatalogSource names the certificate authority of its registries, in addition to the
 	// system's: configmap/<name> or secret/<name> in its namespace, followed by #<key> unless the key is ca.crt. With
 	// this value, or with the value system, the connection to spec.address uses TLS.

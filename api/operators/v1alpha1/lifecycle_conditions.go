@@ -229,6 +229,11 @@ const (
 	// Remedy: none, the Probe will report it. The message names the custom resources.
 	EventUpgradeHeld = "UpgradeHeldByCustomResources"
 
+	// EventUpgradeHoldRestored is emitted on a Subscription if the UpgradeHold that operator-status created for it was deleted
+	// while the operator must not be updated.
+	// Remedy: to update the operator anyway, use the override in the message of the UpgradeHold.
+	EventUpgradeHoldRestored = "UpgradeHoldRestored"
+
 	// EventAnnotationsDiffer is emitted on a Probe if the CustomResourceDefinitions of its operator get other annotations
 	// than the operator was installed with.
 	// Remedy: see the condition AnnotationsDiffer of the Probe.
@@ -277,6 +282,9 @@ const (
 
 	// EventActionHandOver is the action of EventNotHandedOver.
 	EventActionHandOver = "HandOver"
+
+	// EventActionHold is the action of EventUpgradeHoldRestored.
+	EventActionHold = "Hold"
 
 	// EventActionApprove is the action of EventUpgradeOverridden and EventUpgradeHeld.
 	EventActionApprove = "Approve"

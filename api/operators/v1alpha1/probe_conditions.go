@@ -199,6 +199,11 @@ const (
 	// Remedy: none, see the Subscription.
 	ReasonApprovalGate = "ApprovalGate"
 
+	// ReasonUpgradeHold means that updates of the operator are held by an UpgradeHold, which the API server enforces, so the
+	// Probe has no effect in the OperatorCondition.
+	// Remedy: none, see the UpgradeHold.
+	ReasonUpgradeHold = "UpgradeHold"
+
 	// ReasonOperatorConditionGate is a reason of Holding only: it means that OLM holds an update that it has already
 	// started, because of the condition that operator-status wrote into the OperatorCondition.
 	// Remedy: find the cause with `kubectl operator-status why`. To have updates held before OLM starts them, enable
@@ -222,8 +227,8 @@ const (
 // IsGateReason reports whether a condition with this reason in an OperatorCondition was written by operator-status.
 func IsGateReason(reason string) bool {
 	switch reason {
-	case ReasonProbeNotUpgradeable, ReasonProbeNotRead, ReasonProbeConflict, ReasonProbeUpgradeable, ReasonProbeGone, ReasonApprovalGate, ReasonOverridden,
-		ReasonReleased:
+	case ReasonProbeNotUpgradeable, ReasonProbeNotRead, ReasonProbeConflict, ReasonProbeUpgradeable, ReasonProbeGone, ReasonApprovalGate, ReasonUpgradeHold,
+		ReasonOverridden, ReasonReleased:
 		return true
 	}
 	return false

@@ -1,0 +1,51 @@
+package v1alpha1
+
+// Condition types of an UpgradeHold.
+const (
+	// ConditionHeld is True while the operator must not be updated.
+	ConditionHeld = "Held"
+
+	// ConditionEnforced is True if the API server denies updates of the operator while Held is True. If it is False, the hold is
+	// only reported.
+	ConditionEnforced = "Enforced"
+)
+
+// Reasons of Held on an UpgradeHold. While updates are held because of the operator itself, the reason is that of UpgradeHeld
+// on a Subscription.
+const (
+	// ReasonHeldByUser means that a user holds the updates with this UpgradeHold.
+	// Remedy: wait for spec.until, or delete the UpgradeHold.
+	ReasonHeldByUser = "HeldByUser"
+
+	// ReasonExpired means that spec.until has passed.
+	// Remedy: delete the UpgradeHold, or change spec.until.
+	ReasonExpired = "Expired"
+
+	// ReasonOperatorNotFound means that the installer has no such operator.
+	// Remedy: correct spec.operator, or delete the UpgradeHold.
+	ReasonOperatorNotFound = "OperatorNotFound"
+
+	// ReasonReserved means that the namespace belongs to the cluster or to operator-status, whose updates cannot be held.
+	// Remedy: delete the UpgradeHold.
+	ReasonReserved = "Reserved"
+)
+
+// Reasons of Enforced on an UpgradeHold.
+const (
+	// ReasonPolicyBound means that a ValidatingAdmissionPolicy denies what would start an update of the operator.
+	// Remedy: none, this is the desired state.
+	ReasonPolicyBound = "PolicyBound"
+
+	// ReasonLoopsWait means that the built-in loops of operator-status wait while Held is True.
+	// Remedy: none, this is the desired state.
+	ReasonLoopsWait = "LoopsWait"
+
+	// ReasonPolicyNotBound means that no ValidatingAdmissionPolicyBinding enforces holds for this installer.
+	// Remedy: apply the policies of the release (`policies.yaml`), or, after `kubectl operator-status release --all`, run it
+	// with --undo.
+	ReasonPolicyNotBound = "PolicyNotBound"
+
+	// ReasonNotHeld means that nothing has to be enforced, since Held is False.
+	// Remedy: none.
+	ReasonNotHeld = "NotHeld"
+)

@@ -1,0 +1,202 @@
+package v1alpha1
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// UpgradeHoldKind is the kind of an UpgradeHold.
+const UpgradeHoldKind = "UpgradeHold"
+
+// Labels that operator-status sets or reads.
+const (
+	// LabelReported on an UpgradeHold marks one that operator-status created because of an operator's conditions, and
+	// deletes once the operator may be updated.
+	LabelReported = "operatorstatus.io/reported"
+
+	// LabelEnforces on a ValidatingAdmissionPolicyBinding names the Installer whose updates its policy denies.
+	LabelEnforces = "operatorstatus.io/enforces"
+)
+
+// Installer is a program that installs operators.
+type Installer string
+
+// Installers of operators.
+const (
+	// InstallerOLM is the Operator Lifecycle Manager, or the built-in loops of operator-status, which have its API. An operator
+	// is identified by its Subscription.
+	InstallerOLM Installer = "OLM"
+)
+
+// OperatorReference identifies an operator across its versions.
+type OperatorReference struct {
+	// Installer is the program that installs the operator.
+	// +optional
+	// +kubebuilder:validation:Enum=OLM
+	// +kubebuilder:default=OLM
+	Installer Installer `json:"installer,omitempty"`
+
+	// Namespace of the object that asks for the operator's updates. For OLM, this is the Subscription.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="!(self in ['kube-system', 'kube-public', 'kube-node-lease'])",message="updates in the namespaces of Kubernetes itself cannot be held"
+	Namespace string `json:"namespace"`
+
+	// Name of that object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// UpgradeHoldSpec names an operator whose updates are held.
+type UpgradeHoldSpec struct {
+	// Operator whose updates are held.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the operator cannot be changed: create another UpgradeHold"
+	Operator OperatorReference `json:"operator"`
+
+	// Message is why the updates are held. It is part of the error that the installer gets.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// Until is when the hold ends. Without it, the hold ends when the UpgradeHold is deleted.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+
+	// RequestedBy is the user who holds the updates. It is for information only: the API server does not verify it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	RequestedBy string `json:"requestedBy,omitempty"`
+}
+
+// UpgradeHoldStatus describes whether and why an operator must not be updated. ValidatingAdmissionPolicies read it, and only
+// operator-status may write it.
+type UpgradeHoldStatus struct {
+	// ObservedGeneration is the generation of the spec that the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions are Held and Enforced.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Message is the error that the installer gets when it tries to update the operator. It is empty unless Held is True.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// Holds are the causes for which the operator must not be updated, at most 20.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Holds []HoldCause `json:"holds,omitempty"`
+
+	// Denied is what the API server denies meanwhile. It is empty unless Held is True.
+	// +optional
+	Denied *DeniedUpdates `json:"denied,omitempty"`
+}
+
+// HoldCause is one cause for which an operator must not be updated.
+type HoldCause struct {
+	// Reason is one of the reasons of Held.
+	Reason string `json:"reason"`
+
+	// By is the object that reports the cause, as kind, namespace and name: Probe default/foo.v1.0.0.
+	By string `json:"by"`
+
+	// Since is when it started to, if that is known.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+
+	// Message describes the cause, and what ends it.
+	Message string `json:"message"`
+}
+
+// DeniedUpdates are the objects that start an update of the operator.
+type DeniedUpdates struct {
+	// InstallPlans of OLM.
+	// +optional
+	InstallPlans *DeniedInstallPlans `json:"installPlans,omitempty"`
+}
+
+// DeniedInstallPlans selects the approved InstallPlans that install another version of an operator. Those that update only other
+// operators, or install new ones, are not denied.
+type DeniedInstallPlans struct {
+	// Namespace of the InstallPlans.
+	Namespace string `json:"namespace"`
+
+	// Versions are names of the operator's ClusterServiceVersions.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=20
+	Versions []string `json:"versions,omitempty"`
+
+	// Pattern is a regular expression (RE2) that all names of the operator's ClusterServiceVersions match.
+	Pattern string `json:"pattern"`
+
+	// Except are the names of ClusterServiceVersions that may be installed: the one that runs, and one that a user allows.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=5
+	Except []string `json:"except,omitempty"`
+}
+
+// UpgradeHold states that an operator must not be updated. operator-status creates one for each operator whose conditions do not
+// allow an update, and deletes it once they do. Users create one to hold the updates of an operator themselves.
+//
+// The API server denies what would start an update while Held is True, with the message of the status.
+//
+// +kubebuilder:object:root=true
+// +operator-sdk:csv:customresourcedefinitions:displayName="Upgrade Hold"
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=hold,categories=operators
+// +kubebuilder:printcolumn:name="Installer",type=string,JSONPath=`.spec.operator.installer`,priority=1
+// +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.operator.namespace`
+// +kubebuilder:printcolumn:name="Operator",type=string,JSONPath=`.spec.operator.name`
+// +kubebuilder:printcolumn:name="Held",type=string,JSONPath=`.status.conditions[?(@.type=="Held")].status`
+// +kubebuilder:printcolumn:name="Enforced",type=string,JSONPath=`.status.conditions[?(@.type=="Enforced")].status`
+// +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.status.holds[0].by`
+// +kubebuilder:printcolumn:name="Since",type=date,JSONPath=`.status.holds[0].since`
+// +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.spec.until`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.holds[0].message`
+type UpgradeHold struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// Spec names an operator whose updates are held.
+	Spec UpgradeHoldSpec `json:"spec"`
+
+	// Status describes whether and why the operator must not be updated.
+	// +optional
+	Status UpgradeHoldStatus `json:"status,omitzero"`
+}
+
+// UpgradeHoldList is a list of UpgradeHolds.
+//
+// +kubebuilder:object:root=true
+type UpgradeHoldList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []UpgradeHold `json:"items"`
+}
+
+// IsReported reports whether operator-status created the hold because of the operator's conditions.
+func (h *UpgradeHold) IsReported() bool { return h.Labels[LabelReported] == "true" }
+
+// longestName limits the name of an UpgradeHold. It leaves room for what the API server appends to generateName.
+const longestName = 200
+
+// HoldName returns the name of the UpgradeHold that operator-status creates for an operator.
+func (r OperatorReference) HoldName() string {
+	out := strings.Join([]string{strings.ToLower(string(r.Installer)), r.Namespace, r.Name}, ".")
+	if len(out) <= longestName {
+		return out
+	}
+	sum := sha256.Sum256([]byte(out))
+	return strings.TrimRight(out[:longestName-17], "-.") + "-" + hex.EncodeToString(sum[:8])
+}
