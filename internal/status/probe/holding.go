@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 )
 
 // Held is an update that waits for a Probe.
@@ -24,18 +25,24 @@ type Held struct {
 
 // HeldBy returns the held updates of a ClusterServiceVersion's operator, sorted by Subscription. At the approval gate,
 // status.installedCSV of the Subscription is the CSV itself; at the OperatorCondition gate, it is the CSV that replaces
-// it.
+// it; if the API server denied the InstallPlan, OLM reports the CSV itself as the target.
 func HeldBy(csv string, subs []v1alpha1.Subscription, csvs map[string]*v1alpha1.ClusterServiceVersion) []Held {
 	var out []Held
 	for i := range subs {
 		sub := &subs[i]
 		c := sub.Status.GetCondition(v1alpha1.SubscriptionUpgradeHeld)
 		target := sub.Status.CurrentCSV
-		if c.Status != corev1.ConditionTrue || c.LastTransitionTime == nil || target == csv {
+		denied := ""
+		if csvs[csv] != nil && sub.Status.InstalledCSV == csv {
+			denied = csvchain.DeniedUpdate(sub, csvs[csv], csvs)
+		}
+		if c.Status != corev1.ConditionTrue || c.LastTransitionTime == nil || target == csv && denied == "" {
 			continue
 		}
 		held := Held{Gate: v1alpha1.ReasonApprovalGate, Subscription: sub.Name, Target: target, Since: *c.LastTransitionTime}
-		if sub.Status.InstalledCSV == target {
+		if denied != "" {
+			held.Gate, held.Target = v1alpha1.ReasonUpgradeHold, denied
+		} else if sub.Status.InstalledCSV == target {
 			if csvs[target] == nil || csvs[target].Spec.Replaces != csv {
 				continue
 			}

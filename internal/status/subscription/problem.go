@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 )
 
 var broken, waits = TypesOf(Broken), TypesOf(Waits)
@@ -26,9 +27,10 @@ var inProgressReasons = []string{
 }
 
 // IsInProgress reports whether a condition is InstallPlanPending with a reason that means that the plan is being applied or only
-// needs approval.
+// needs approval, or reports that an UpgradeHold keeps OLM from creating the plan.
 func IsInProgress(c v1alpha1.SubscriptionCondition) bool {
-	return c.Type == v1alpha1.SubscriptionInstallPlanPending && slices.Contains(inProgressReasons, c.Reason)
+	return c.Type == v1alpha1.SubscriptionInstallPlanPending && slices.Contains(inProgressReasons, c.Reason) ||
+		csvchain.IsDenial(c)
 }
 
 // WaitOf returns why a Subscription waits although nothing is wrong, or nil.

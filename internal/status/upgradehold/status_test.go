@@ -1,0 +1,129 @@
+package upgradehold
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+var (
+	now = metav1.Unix(1000, 0)
+
+	byProbe = gate.Hold{
+		Reason: "ProbeNotUpgradeable", By: operator.Ref{Kind: "Probe", Namespace: "foo", Name: "foo.v1"}, Since: metav1.Unix(900, 0),
+		Cause: "Probe foo/foo.v1 reports Upgradeable=False: busy",
+		Override: gate.Override{
+			Object: operator.Ref{Kind: "Subscription", Namespace: "foo", Name: "foo"}, Resource: "subscription", Target: AnyVersion,
+		},
+	}
+	byUser = gate.Hold{
+		Reason: holdv1alpha1.ReasonHeldByUser, By: operator.Ref{Kind: holdv1alpha1.UpgradeHoldKind, Name: "audit"}, Since: metav1.Unix(800, 0),
+		Cause: "UpgradeHold audit holds the updates",
+	}
+	denied = &holdv1alpha1.DeniedUpdates{InstallPlans: &holdv1alpha1.DeniedInstallPlans{Namespace: "foo", Pattern: ".*"}}
+)
+
+func hold(name string, change ...func(*holdv1alpha1.UpgradeHold)) *holdv1alpha1.UpgradeHold {
+	out := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 3}}
+	out.Spec.Operator = holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLM, Namespace: "foo", Name: "foo"}
+	for _, c := range change {
+		c(out)
+	}
+	return out
+}
+
+func reported(h *holdv1alpha1.UpgradeHold) {
+	h.Labels = map[string]string{holdv1alpha1.LabelReported: "true"}
+}
+
+func until(seconds int64) func(*holdv1alpha1.UpgradeHold) {
+	return func(h *holdv1alpha1.UpgradeHold) { h.Spec.Until = new(metav1.Unix(seconds, 0)) }
+}
+
+func TestCompute(t *testing.T) {
+	cases := map[string]struct {
+		reason         string
+		in             Inputs
+		held, enforced string
+		holds          int
+		message        string
+	}{
+		"Reported": {
+			"The hold of a Probe is reported, with how to override it.",
+			Inputs{Hold: hold("olm.foo.foo", reported), Installed: true, Holds: []gate.Hold{byProbe, byUser}, Denied: denied, Bound: true},
+			"True/ProbeNotUpgradeable", "True/PolicyBound", 1, "Probe foo/foo.v1 reports Upgradeable=False: busy. To update anyway: kubectl annotate subscription -n foo foo operatorstatus.io/allow-upgrade=<version>",
+		},
+		"ByUser": {
+			"The hold of a user is that user's alone, and has no override.",
+			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser, byProbe}, Denied: denied, Bound: true},
+			"True/HeldByUser", "True/PolicyBound", 1, "UpgradeHold audit holds the updates",
+		},
+		"NotBound": {
+			"Without a policy, it is only reported.",
+			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser}, Denied: denied},
+			"True/HeldByUser", "False/PolicyNotBound", 1, "UpgradeHold audit holds the updates",
+		},
+		"Loops": {
+			"The built-in loops need no policy.",
+			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser}},
+			"True/HeldByUser", "True/LoopsWait", 1, "UpgradeHold audit holds the updates",
+		},
+		"Expired": {
+			"A hold that has ended denies nothing.",
+			Inputs{Hold: hold("audit", until(1000)), Installed: true, Holds: []gate.Hold{byProbe}, Denied: denied, Bound: true},
+			"False/Expired", "False/NotHeld", 0, "",
+		},
+		"NotInstalled": {
+			"A first installation is never held.",
+			Inputs{Hold: hold("audit", until(2000)), Denied: denied, Bound: true}, "False/OperatorNotFound", "False/NotHeld", 0, "",
+		},
+		"Reserved": {
+			"Updates of operator-status itself are never held.",
+			Inputs{Hold: hold("audit"), Installed: true, Reserved: true, Holds: []gate.Hold{byUser}, Denied: denied, Bound: true}, "False/Reserved", "False/NotHeld", 0, "",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Now = now
+			got := Compute(tc.in)
+			condition := func(kind string) string {
+				c := meta.FindStatusCondition(got.Conditions, kind)
+				if c == nil || c.ObservedGeneration != 3 || !c.LastTransitionTime.Equal(&now) {
+					t.Fatalf("%s\ncondition %s is %+v", tc.reason, kind, c)
+				}
+				return string(c.Status) + "/" + c.Reason
+			}
+			want := []any{tc.held, tc.enforced, tc.holds, tc.message, tc.holds > 0 && tc.in.Denied != nil}
+			if diff := cmp.Diff(want, []any{condition("Held"), condition("Enforced"), len(got.Holds), got.Message, got.Denied != nil}); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			tc.in.Hold.Status, tc.in.Now = got, metav1.NewTime(now.Add(time.Hour))
+			if diff := cmp.Diff(got, Compute(tc.in)); diff != "" && tc.in.Hold.Spec.Until == nil {
+				t.Errorf("%s\nan hour later, it changes:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestLimits verifies that the API server accepts and prints the message of any operator.
+func TestLimits(t *testing.T) {
+	long := byProbe
+	long.Cause = strings.Repeat("ä", 10_000)
+	in := Inputs{Hold: hold("olm.foo.foo", reported), Installed: true, Denied: denied, Bound: true, Now: now}
+	for range 30 {
+		in.Holds = append(in.Holds, long)
+	}
+	got := Compute(in)
+	if len(got.Message) > longestDenial || !strings.HasSuffix(got.Message, AnyVersion) || len(got.Holds) != mostHolds || len(got.Holds[0].Message) > longestCause {
+		t.Errorf("the message has %d bytes and ends with %q; %d holds, the first with %d bytes",
+			len(got.Message), got.Message[max(len(got.Message)-50, 0):], len(got.Holds), len(got.Holds[0].Message))
+	}
+}

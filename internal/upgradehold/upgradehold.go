@@ -1,0 +1,232 @@
+// Package upgradehold writes the UpgradeHolds of operators, whoever installs them.
+package upgradehold
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/kube"
+	upgradeholdstatus "github.com/operator-status/operator-status/internal/status/upgradehold"
+)
+
+// FieldOwner is the field manager of UpgradeHolds.
+const FieldOwner = "operator-status"
+
+// Operator is an operator with the gate's decision about an update to any version.
+type Operator struct {
+	holdv1alpha1.OperatorReference
+
+	// Request asks for its updates. Events are about it. It is nil if the operator does not exist.
+	Request client.Object
+
+	// Installed is true if a version of it has run.
+	Installed bool
+
+	// Holds are those of the gate.
+	Holds []gate.Hold
+
+	// Allowed is the version that an administrator allows although the operator does not, or empty. A user who holds the
+	// updates does not allow it.
+	Allowed string
+
+	// Denied returns the updates that the API server denies, except for the version that is allowed. It is nil if the installer
+	// asks the gate itself.
+	Denied func(allowed string) *holdv1alpha1.DeniedUpdates
+}
+
+// Writer writes the UpgradeHolds of operators.
+type Writer struct {
+	Client   client.Client // reads from a cache
+	Live     client.Reader // bypasses it
+	Recorder events.EventRecorder
+
+	// Namespace is that of operator-status, in which updates cannot be held.
+	Namespace string
+
+	Now func() time.Time
+
+	written kube.Written
+	seen    sync.Map // holdv1alpha1.OperatorReference of each operator that has a reported UpgradeHold
+}
+
+// +kubebuilder:rbac:groups=operatorstatus.io,resources=upgradeholds,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=operatorstatus.io,resources=upgradeholds/status,verbs=update
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicybindings,verbs=get;list;watch
+
+// Write creates or deletes the UpgradeHold that reports why an operator must not be updated, and writes the statuses of those
+// that users created for it. The result is when the next one expires.
+func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, error) {
+	holds, err := w.of(ctx, op.OperatorReference)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	enforcement, err := EnforcementOf(ctx, w.Client, op.Installer)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	bound := enforcement == Enforced
+	var out reconcile.Result
+	reported := false
+	for i := range holds {
+		h := &holds[i]
+		if h.IsReported() && (reported || !op.Installed || len(upgradeholdstatus.Own(h, op.Holds)) == 0) {
+			if err := w.delete(ctx, h); err != nil {
+				return out, err
+			}
+			continue
+		}
+		reported = reported || h.IsReported()
+		if h.Spec.Until != nil {
+			if wait := h.Spec.Until.Sub(w.Now()); wait > 0 && (out.RequeueAfter == 0 || wait < out.RequeueAfter) {
+				out.RequeueAfter = wait
+			}
+		}
+		if err := w.update(ctx, h, op, bound); err != nil {
+			return out, err
+		}
+	}
+	wanted := newReported(op.OperatorReference)
+	if reported || !op.Installed || op.Namespace == w.Namespace || len(upgradeholdstatus.Own(wanted, op.Holds)) == 0 {
+		return out, nil
+	}
+	return out, w.create(ctx, wanted, op, bound)
+}
+
+// of returns copies of the UpgradeHolds of an operator.
+func (w *Writer) of(ctx context.Context, op holdv1alpha1.OperatorReference) ([]holdv1alpha1.UpgradeHold, error) {
+	list := &holdv1alpha1.UpgradeHoldList{}
+	if err := w.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	}
+	var out []holdv1alpha1.UpgradeHold
+	for i := range list.Items {
+		if h := &list.Items[i]; h.Spec.Operator == op && h.DeletionTimestamp.IsZero() {
+			out = append(out, *h.DeepCopy())
+		}
+	}
+	return out, nil
+}
+
+// Enforcement is how the API server treats the updates of an installer's held operators.
+type Enforcement string
+
+// Enforcements.
+const (
+	Enforced    Enforcement = "Enforced"    // a policy denies them
+	Released    Enforcement = "Released"    // a policy would deny them, but is only audited
+	NotEnforced Enforcement = "NotEnforced" // it has no policy for them
+)
+
+// EnforcementOf returns how the API server treats the updates of an installer's held operators.
+func EnforcementOf(ctx context.Context, from client.Reader, installer holdv1alpha1.Installer) (Enforcement, error) {
+	list := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
+	if err := from.List(ctx, list, client.MatchingLabels{holdv1alpha1.LabelEnforces: string(installer)}); err != nil {
+		return "", fmt.Errorf("listing the ValidatingAdmissionPolicyBindings: %w", err)
+	}
+	out := NotEnforced
+	for i := range list.Items {
+		if slices.Contains(list.Items[i].Spec.ValidationActions, admissionregistrationv1.Deny) {
+			return Enforced, nil
+		}
+		out = Released
+	}
+	return out, nil
+}
+
+func newReported(op holdv1alpha1.OperatorReference) *holdv1alpha1.UpgradeHold {
+	out := &holdv1alpha1.UpgradeHold{Spec: holdv1alpha1.UpgradeHoldSpec{Operator: op}}
+	out.Name, out.Labels = op.HoldName(), map[string]string{holdv1alpha1.LabelReported: "true"}
+	return out
+}
+
+// create creates the UpgradeHold that reports why an operator must not be updated.
+func (w *Writer) create(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Operator, bound bool) error {
+	name := h.Name
+	err := w.Client.Create(ctx, h, client.FieldOwner(FieldOwner))
+	if apierrors.IsAlreadyExists(err) {
+		found := &holdv1alpha1.UpgradeHold{}
+		if err := w.Live.Get(ctx, client.ObjectKeyFromObject(h), found); err != nil {
+			return fmt.Errorf("getting UpgradeHold %s: %w", name, err)
+		}
+		if found.IsReported() && found.Spec.Operator == op.OperatorReference {
+			return w.update(ctx, found, op, bound) // the cache does not have it yet
+		}
+		h.Name, h.GenerateName, h.ResourceVersion = "", name+"-", "" // a user has taken the name
+		err = w.Client.Create(ctx, h, client.FieldOwner(FieldOwner))
+	}
+	if err != nil {
+		return fmt.Errorf("creating UpgradeHold %s: %w", name, err)
+	}
+	if _, before := w.seen.Load(op.OperatorReference); before && op.Request != nil {
+		w.Recorder.Eventf(op.Request, h, corev1.EventTypeWarning, v1alpha1.EventUpgradeHoldRestored, v1alpha1.EventActionHold,
+			"UpgradeHold %s was deleted although the operator must not be updated. It has been created again", h.Name)
+	}
+	log.FromContext(ctx).Info("Created UpgradeHold", "upgradeHold", h.Name)
+	return w.update(ctx, h, op, bound)
+}
+
+// delete deletes an UpgradeHold that operator-status created.
+func (w *Writer) delete(ctx context.Context, h *holdv1alpha1.UpgradeHold) error {
+	w.seen.Delete(h.Spec.Operator)
+	if err := w.Client.Delete(ctx, h, client.Preconditions{UID: &h.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting UpgradeHold %s: %w", h.Name, err)
+	}
+	log.FromContext(ctx).Info("Deleted UpgradeHold, since the operator may be updated", "upgradeHold", h.Name)
+	return nil
+}
+
+// update writes the status of an UpgradeHold if it changed.
+func (w *Writer) update(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Operator, bound bool) error {
+	if w.written.Behind(h) {
+		return nil // its event enqueues the operator
+	}
+	if h.IsReported() {
+		w.seen.Store(h.Spec.Operator, struct{}{})
+	}
+	in := upgradeholdstatus.Inputs{
+		Hold: h, Installed: op.Installed, Reserved: op.Namespace == w.Namespace, Holds: op.Holds, Bound: bound,
+		Now: metav1.NewTime(w.Now()).Rfc3339Copy(),
+	}
+	allowed := ""
+	if h.IsReported() {
+		allowed = op.Allowed
+	}
+	if op.Denied != nil {
+		in.Denied = op.Denied(allowed)
+	}
+	before, desired := h.Status, upgradeholdstatus.Compute(in)
+	if equality.Semantic.DeepEqual(before, desired) {
+		return nil
+	}
+	h.Status = desired
+	if err := kube.UpdateStatus(ctx, w.Client, h, FieldOwner); err != nil {
+		return err
+	}
+	w.written.Note(h)
+	if allowed != "" && !allows(before, allowed) && allows(desired, allowed) {
+		w.Recorder.Eventf(op.Request, h, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove,
+			"The update to %s is allowed by an annotation. Without it, the update would be held: %s", allowed, desired.Message)
+	}
+	return nil
+}
+
+// allows reports whether a version is excepted from what an UpgradeHold denies.
+func allows(status holdv1alpha1.UpgradeHoldStatus, version string) bool {
+	return status.Denied != nil && status.Denied.InstallPlans != nil && slices.Contains(status.Denied.InstallPlans.Except, version)
+}
