@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,6 +35,14 @@ func scheme(kinds []installer.Kind) (*runtime.Scheme, error) {
 		}
 	}
 	return out, nil
+}
+
+// changed are the kinds that commands create or change, and do not read to describe operators.
+var changed = []installer.Kind{
+	{
+		GroupVersionKind: admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicyBinding"),
+		AddToScheme:      admissionregistrationv1.AddToScheme, ClusterScoped: true,
+	},
 }
 
 // kinds returns all kinds that a command may read.
@@ -177,11 +186,12 @@ func (o *options) client() (client.WithWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := scheme(o.kinds())
+	kinds := append(o.kinds(), changed...)
+	s, err := scheme(kinds)
 	if err != nil {
 		return nil, err
 	}
-	o.connected, err = client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper(o.kinds())})
+	o.connected, err = client.NewWithWatch(config, client.Options{Scheme: s, Mapper: mapper(kinds)})
 	return o.connected, err
 }
 

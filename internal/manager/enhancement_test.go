@@ -107,6 +107,7 @@ status:
 func TestEnhancement(t *testing.T) {
 	c := cluster
 	c.InstallOLM(t)
+	c.WithoutHoldPolicy(t)
 	m := c.StartManager(t)
 	namespace := c.Namespace(t, "enhancement")
 	account(t, c, namespace, "foo.example.com")
@@ -166,6 +167,7 @@ func TestEnhancementProbeAsWritten(t *testing.T) {
 func TestOperatorManagedProbe(t *testing.T) {
 	c := cluster
 	c.InstallOLM(t)
+	c.WithoutHoldPolicy(t)
 	c.StartManager(t)
 	namespace := c.Namespace(t, "operator-managed")
 	name := types.NamespacedName{Namespace: namespace, Name: "operator-managed.v1.0.0"}

@@ -15,6 +15,7 @@ import (
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
@@ -41,6 +42,9 @@ var loopKinds = []schema.GroupVersionKind{
 
 // policyKind restricts the reads of the built-in loops, so they do not start before it is served.
 var policyKind = policyv1alpha1.GroupVersion.WithKind(policyv1alpha1.ImagePolicyKind)
+
+// upgradeHoldKind is part of every installation, so whatever holds updates does not start before it is served.
+var upgradeHoldKind = holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.UpgradeHoldKind)
 
 // loops assembles the built-in loops.
 type loops struct {

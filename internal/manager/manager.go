@@ -47,6 +47,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
@@ -58,6 +59,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -202,6 +204,7 @@ func Scheme() (*runtime.Scheme, error) {
 		v1alpha1.AddToScheme,
 		platformv1alpha1.AddToScheme,
 		policyv1alpha1.AddToScheme,
+		holdv1alpha1.AddToScheme,
 		configv1.Install,
 	} {
 		if err := add(out); err != nil {
@@ -343,7 +346,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	as := &accounts{config: config, mgr: mgr}
 	if o.Controllers != ControllersStatus {
 		builtin := &loops{mgr: mgr, accounts: as, options: o, mode: mode, newCache: newCache, probeReader: probeReader(mgr, o, identity)}
-		installed.when(func() error { return builtin.start(ctx) }, append(slices.Clone(loopKinds), policyKind)...)
+		installed.when(func() error { return builtin.start(ctx) }, append(slices.Clone(loopKinds), policyKind, upgradeHoldKind)...)
 	}
 	if o.Controllers == ControllersLifecycle {
 		return nil
@@ -361,7 +364,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err := addTracing(ctx, mgr, installed, o); err != nil {
 		return err
 	}
-	installed.when(func() error { return addBridges(mgr, mode, o, identity, optIns.Store) }, loopKinds...)
+	installed.when(func() error { return addBridges(mgr, mode, o, identity, optIns.Store) }, append(slices.Clone(loopKinds), upgradeHoldKind)...)
 	return addPlatform(ctx, mgr, installed, as, o)
 }
 
@@ -421,7 +424,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 			return fmt.Errorf("adding the OperatorCondition gate: %w", err)
 		}
 		return alsoWatch(mgr, status, &operatorsv2.OperatorCondition{})
-	}, operatorsv2.GroupVersion.WithKind("OperatorCondition"),
+	}, operatorsv2.GroupVersion.WithKind("OperatorCondition"), upgradeHoldKind,
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	installed.when(func() error { return probes.WatchOperatorGroups(mgr, status) }, operatorsv1.GroupVersion.WithKind("OperatorGroup"))
 	installed.when(func() error { return probes.WatchSubscriptions(mgr, status) },
@@ -441,6 +444,19 @@ func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity st
 	}
 	if err := approvals.SetupWithManager(mgr, onlyInMode); err != nil {
 		return fmt.Errorf("adding the approval gate: %w", err)
+	}
+	holds := &olmv0controller.HoldReconciler{
+		Client: mgr.GetClient(), OptIns: optIns, Identity: identity, Self: self(),
+		BesideOLM: func() bool { return lifecycle.OLM(mode.Mode()) },
+		Holds: &upgradehold.Writer{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(UserAgent), Namespace: o.Namespace, Now: time.Now,
+		},
+	}
+	whileLoopsRun := func(r reconcile.Reconciler) reconcile.Reconciler {
+		return mode.While(func(m lifecycle.Mode) bool { return lifecycle.OLM(m) || lifecycle.Builtin(m) }, r)
+	}
+	if err := holds.SetupWithManager(mgr, whileLoopsRun); err != nil {
+		return fmt.Errorf("adding the controller of UpgradeHolds: %w", err)
 	}
 	return nil
 }

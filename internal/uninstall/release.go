@@ -6,23 +6,30 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/kube"
 )
 
 // fieldOwner is the field manager of the entries of operator-status in OperatorConditions.
 const fieldOwner = client.FieldOwner("operator-status")
 
-// Release sets every Upgradeable entry of operator-status in OperatorConditions to True, so no update stays held after
-// operator-status is uninstalled. A manager that still runs does not change released entries until TakeBack. It reports
-// the entries that it changes, and the Subscriptions that then need approval by a user, to the given writer.
+// Release has the API server only audit UpgradeHolds, and sets every Upgradeable entry of operator-status in OperatorConditions to
+// True, so no update stays held after operator-status is uninstalled. A manager that still runs changes neither until TakeBack. It
+// reports what it changes, and the Subscriptions that then need approval by a user, to the given writer.
 func Release(ctx context.Context, c client.Client, now metav1.Time, output io.Writer) error {
+	if err := enforce(ctx, c, admissionregistrationv1.Audit, "released", output); err != nil {
+		return err
+	}
 	if err := each(ctx, c, output, func(o *operatorsv2.OperatorCondition) string {
 		held := ourEntry(o)
 		if held == nil || held.Status == metav1.ConditionTrue && held.Reason == v1alpha1.ReasonReleased {
@@ -39,6 +46,9 @@ func Release(ctx context.Context, c client.Client, now metav1.Time, output io.Wr
 	}
 	for i := range list.Items {
 		sub := &list.Items[i]
+		if err := resolveAnew(ctx, c, sub, now); err != nil {
+			return err
+		}
 		if !sub.IsGated() {
 			continue
 		}
@@ -50,8 +60,21 @@ func Release(ctx context.Context, c client.Client, now metav1.Time, output io.Wr
 	return nil
 }
 
-// TakeBack undoes a Release: the Probes decide again.
+// resolveAnew makes OLM try an update again that was denied: otherwise it does so after minutes.
+func resolveAnew(ctx context.Context, c client.Client, sub *v1alpha1.Subscription, now metav1.Time) error {
+	if csvchain.DeniedVersions(sub) == nil {
+		return nil
+	}
+	before := sub.DeepCopy()
+	metav1.SetMetaDataAnnotation(&sub.ObjectMeta, v1alpha1.AnnotationResolveAnew, strconv.FormatInt(now.Unix(), 10))
+	return client.IgnoreNotFound(c.Patch(ctx, sub, client.MergeFrom(before), fieldOwner))
+}
+
+// TakeBack undoes a Release: the API server enforces UpgradeHolds, and the Probes decide again.
 func TakeBack(ctx context.Context, c client.Client, now metav1.Time, output io.Writer) error {
+	if err := enforce(ctx, c, admissionregistrationv1.Deny, "took back", output); err != nil {
+		return err
+	}
 	return each(ctx, c, output, func(o *operatorsv2.OperatorCondition) string {
 		if entry := ourEntry(o); entry == nil || entry.Reason != v1alpha1.ReasonReleased {
 			return ""
@@ -59,6 +82,33 @@ func TakeBack(ctx context.Context, c client.Client, now metav1.Time, output io.W
 		setEntry(o, v1alpha1.ReasonProbeUpgradeable, "Probe "+o.Name+" decides again", now)
 		return "took back"
 	})
+}
+
+// enforce sets the action of each binding of a policy that enforces UpgradeHolds, and prints those that change.
+func enforce(ctx context.Context, c client.Client, action admissionregistrationv1.ValidationAction, did string, output io.Writer) error {
+	list := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
+	if err := c.List(ctx, list, client.HasLabels{holdv1alpha1.LabelEnforces}); err != nil {
+		return fmt.Errorf("listing the ValidatingAdmissionPolicyBindings: %w", err)
+	}
+	actions := []admissionregistrationv1.ValidationAction{action}
+	for i := range list.Items {
+		changed, binding := false, &list.Items[i]
+		err := kube.Modify(ctx, c, binding, fieldOwner, func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) bool {
+			changed = !slices.Equal(b.Spec.ValidationActions, actions)
+			b.Spec.ValidationActions = actions
+			return changed
+		})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("changing ValidatingAdmissionPolicyBinding %s: %w", binding.Name, err)
+		}
+		if err != nil || !changed {
+			continue
+		}
+		if _, err := fmt.Fprintf(output, "%s ValidatingAdmissionPolicyBinding %s\n", did, binding.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // each applies change to every OperatorCondition, and prints the results that are not empty.

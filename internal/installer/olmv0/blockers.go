@@ -93,8 +93,8 @@ func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, 
 		out.Cause = fmt.Sprintf("OLM's last resolution of namespace %s failed because of ClusterServiceVersion %s, which has since been deleted; "+
 			"OLM resolves it again within 15 minutes", sub.Namespace, csv)
 		out.Steps = []operator.Step{{To: toResolveAnew,
-			Command: fmt.Sprintf("kubectl annotate --overwrite subscription.operators.coreos.com -n %s %s operatorstatus.io/resolve-anew=$(date +%%s)",
-				sub.Namespace, sub.Name)}}
+			Command: fmt.Sprintf("kubectl annotate --overwrite subscription.operators.coreos.com -n %s %s %s=$(date +%%s)",
+				sub.Namespace, sub.Name, v1alpha1.AnnotationResolveAnew)}}
 		return []operator.Blocker{out}
 	}
 	return []operator.Blocker{brokenBy(sub, c)}

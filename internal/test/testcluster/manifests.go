@@ -7,6 +7,7 @@ import (
 	"io"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,4 +126,22 @@ func (c *Cluster) crds(t testing.TB) sets.Set[string] {
 		out.Insert(list.Items[i].Name)
 	}
 	return out
+}
+
+// WithoutHoldPolicy removes the binding that makes the API server enforce UpgradeHolds beside OLM, for the rest of the test.
+func (c *Cluster) WithoutHoldPolicy(t testing.TB) {
+	t.Helper()
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "operator-status-hold-installplans"}}
+	if err := c.Client.Get(context.Background(), client.ObjectKeyFromObject(binding), binding); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Client.Delete(context.Background(), binding); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		binding.ResourceVersion, binding.UID = "", ""
+		if err := c.Client.Create(context.Background(), binding); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog/store"
@@ -129,7 +130,8 @@ func cluster(t *testing.T, intercepted interceptor.Funcs, objects ...client.Obje
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, rbacv1.AddToScheme, operatorsv1.AddToScheme, operatorsv2.AddToScheme, v1alpha1.AddToScheme, apiextensions.AddToScheme,
+		corev1.AddToScheme, rbacv1.AddToScheme, operatorsv1.AddToScheme, operatorsv2.AddToScheme, holdv1alpha1.AddToScheme, v1alpha1.AddToScheme,
+		apiextensions.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)

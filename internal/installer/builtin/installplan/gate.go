@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/csvchain"
@@ -161,8 +162,20 @@ func (r *Reconciler) inputsOf(ctx context.Context, u update, reader, targets str
 	if out.OperatorCondition, err = r.operatorCondition(ctx, key); err != nil {
 		return out, err
 	}
-	out.Request, err = r.allowing(ctx, u)
+	if out.Request, err = r.allowing(ctx, u); err != nil || out.Request == nil {
+		return out, err
+	}
+	out.UpgradeHolds, err = r.upgradeHolds(ctx, out.Request.Ref)
 	return out, err
+}
+
+// upgradeHolds returns the UpgradeHolds with which users hold the updates of a Subscription.
+func (r *Reconciler) upgradeHolds(ctx context.Context, of operator.Ref) ([]holdv1alpha1.UpgradeHold, error) {
+	list := &holdv1alpha1.UpgradeHoldList{}
+	if err := r.Reader.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	}
+	return gate.ByUsers(list.Items, holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLM, Namespace: of.Namespace, Name: of.Name}, r.Now()), nil
 }
 
 func (r *Reconciler) operatorCondition(ctx context.Context, key types.NamespacedName) (*operatorsv2.OperatorCondition, error) {

@@ -117,7 +117,8 @@ func TestDecide(t *testing.T) {
 			}()
 			c := cluster(t, nothing, tc.there...)
 			reader := func(context.Context) (string, error) { return tc.reader, nil }
-			decision, _, err := (&Reconciler{Client: c, Reader: c, OptIns: optIns(c), ProbeReader: reader}).decide(t.Context(), "default", updating(tc.replaces), false)
+			r := &Reconciler{Now: time.Now, Client: c, Reader: c, OptIns: optIns(c), ProbeReader: reader}
+			decision, _, err := r.decide(t.Context(), "default", updating(tc.replaces), false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,7 +209,7 @@ func TestDecideLive(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(t, nothing, tc.there...)
-			r := &Reconciler{Client: c, Reader: c, OptIns: optIns(c), ProbeReader: func(context.Context) (string, error) { return "", nil }}
+			r := &Reconciler{Now: time.Now, Client: c, Reader: c, OptIns: optIns(c), ProbeReader: func(context.Context) (string, error) { return "", nil }}
 			if tc.record != nil {
 				if err := r.OptIns.Put(t.Context(), *tc.record); err != nil {
 					t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/kube"
 )
@@ -34,7 +35,7 @@ const (
 )
 
 // SetupWithManager enqueues a plan when it changes. Until it is approved, CSVs and Subscriptions enqueue it, and while it waits
-// for approval Probes and OperatorConditions. OperatorGroups and catalogs enqueue it until it is finished, and service accounts
+// for approval Probes, OperatorConditions and UpgradeHolds. OperatorGroups and catalogs enqueue it until it is finished, and service accounts
 // while it is applied. catalogs is the source of catalog changes; around restricts the reconciler to its lifecycle mode.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.EventHandler) source.Source,
 	around func(reconcile.Reconciler) reconcile.Reconciler) error {
@@ -54,6 +55,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.Ev
 		}).
 		Watches(&v1alpha1.Probe{}, deciding).
 		Watches(&operatorsv2.OperatorCondition{}, deciding).
+		Watches(&holdv1alpha1.UpgradeHold{}, handler.EnqueueRequestsFromMapFunc(r.heldWith)).
 		Watches(&v1alpha1.ClusterServiceVersion{}, resolving).
 		Watches(&v1alpha1.Subscription{}, resolving).
 		Watches(&operatorsv1.OperatorGroup{}, unfinished).
@@ -72,6 +74,15 @@ func (r *Reconciler) in(phases ...olm.InstallPlanPhase) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		return r.list(ctx, phases, client.InNamespace(o.GetNamespace()))
 	}
+}
+
+// heldWith enqueues the plans that wait for approval in the namespace of an UpgradeHold's operator.
+func (r *Reconciler) heldWith(ctx context.Context, o client.Object) []reconcile.Request {
+	hold, ok := o.(*holdv1alpha1.UpgradeHold)
+	if !ok || hold.Spec.Operator.Installer != holdv1alpha1.InstallerOLM {
+		return nil
+	}
+	return r.list(ctx, []olm.InstallPlanPhase{olm.InstallPlanPhaseRequiresApproval}, client.InNamespace(hold.Spec.Operator.Namespace))
 }
 
 // unfinished are the phases of plans that may still proceed.

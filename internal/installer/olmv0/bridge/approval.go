@@ -6,10 +6,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
@@ -34,6 +36,10 @@ type Namespace struct {
 
 	// Uninstalled are the operators that opted in and no longer exist.
 	Uninstalled []Uninstalled
+
+	// UpgradeHolds are those of the cluster, and Now is when they were read.
+	UpgradeHolds []holdv1alpha1.UpgradeHold
+	Now          time.Time
 
 	// Reader identifies the process that reads custom resources now. Targets is the hash of the OperatorGroup's target
 	// namespaces.
@@ -156,15 +162,18 @@ func installs(plan *olm.InstallPlan, sub *v1alpha1.Subscription) bool {
 }
 
 // Update returns the inputs of the decision about the update of a Subscription. It finds the running CSV from the installed
-// one, which does not run yet while OLM itself holds the update.
+// one, which does not run yet while OLM itself holds the update. OLM does not report the target of an update whose InstallPlan was
+// denied, apart from the error.
 func (n Namespace) Update(sub *v1alpha1.Subscription) gate.Inputs {
 	out := gate.Inputs{Request: csvchain.Request(sub), Target: sub.Status.CurrentCSV, BesideOLM: true, Reader: n.Reader, Targets: n.Targets}
 	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
 	if running == nil || !MayHaveRun(running) {
 		return out
 	}
+	out.Target = cmp.Or(csvchain.DeniedUpdate(sub, running, n.CSVs), out.Target)
 	out.Running, out.Probe, out.OperatorCondition = csvchain.Version(running), n.Probes[running.Name], n.OperatorConditions[running.Name]
 	out.OptedIn, out.Own = n.OptedIn[running.Name], n.Own[running.Name]
+	out.UpgradeHolds = gate.ByUsers(n.UpgradeHolds, OperatorOf(sub.Namespace, sub.Name), n.Now)
 	out.Reader = cmp.Or(n.Readers[running.Name], gate.ReportedReader(out.Probe, n.Reader))
 	return out
 }

@@ -41,6 +41,12 @@ type Inputs struct {
 	// HeldByOLM is the decision about the update that OLM has started.
 	HeldByOLM gate.Decision
 
+	// Denied is true if OLM could not create its last InstallPlan because of an UpgradeHold. HeldByPolicy is then the decision
+	// about the updates in it, and DeniedUpdate the version of this operator in it, or empty.
+	Denied       bool
+	HeldByPolicy gate.Decision
+	DeniedUpdate string
+
 	Now metav1.Time
 }
 
@@ -51,9 +57,15 @@ func (n Namespace) Inputs(sub *v1alpha1.Subscription, catalog *olm.CatalogSource
 	if !Superseded(plan, sub, n.CSVs) {
 		out.Plan = plan
 	}
-	if Waits(out.Plan) {
+	switch {
+	case Waits(out.Plan):
 		out.Verdict = Judge(out.Plan, n)
-	} else {
+	case csvchain.DeniedVersions(sub) != nil:
+		out.Denied, out.HeldByPolicy = true, n.HeldByPolicy(sub)
+		if in := n.Update(sub); in.Running != nil {
+			out.DeniedUpdate = csvchain.DeniedUpdate(sub, n.CSVs[in.Running.Name], n.CSVs)
+		}
+	default:
 		out.HeldByOLM = n.HeldByOLM(sub)
 	}
 	return out
@@ -124,10 +136,14 @@ func (in Inputs) plan() *olm.InstallPlan {
 
 // gate returns the decision about the update of the Subscription, before or after its approval.
 func (in Inputs) gate() gate.Decision {
-	if in.Verdict.Ours {
+	switch {
+	case in.Denied:
+		return in.HeldByPolicy
+	case in.Verdict.Ours:
 		return in.Verdict.Gate
+	default:
+		return in.HeldByOLM
 	}
-	return in.HeldByOLM
 }
 
 // running returns the name of the running CSV, or of the installed one if that was deleted. It is empty for a first
@@ -151,6 +167,10 @@ func (in Inputs) resolution() *subscriptionstatus.Resolution {
 	switch {
 	case failed.Status == corev1.ConditionTrue:
 		return &subscriptionstatus.Resolution{Problem: &subscriptionstatus.Problem{Reason: in.reasonOf(failed), Message: failed.Message}}
+	case in.DeniedUpdate != "":
+		return &subscriptionstatus.Resolution{Newest: in.DeniedUpdate, Next: in.DeniedUpdate}
+	case in.Denied:
+		return &subscriptionstatus.Resolution{Newest: in.Subscription.Status.CurrentCSV}
 	case in.Subscription.Status.CurrentCSV == "":
 		return nil
 	case in.isTrue(olm.SubscriptionBundleUnpackFailed):
@@ -236,9 +256,13 @@ func (in Inputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.Subscript
 	r, current := in.resolution(), in.CSVs[status.CurrentCSV]
 	runs := current != nil && current.Status.Phase == olm.CSVPhaseSucceeded
 	outdated := OutdatedFailure(in.Subscription, in.CSVs)
-	if r == nil || runs || r.Newest == "" && status.CurrentCSV == status.InstalledCSV {
+	denied := in.Denied && in.HeldByPolicy.Held && (in.DeniedUpdate != "" || in.running() == "")
+	switch {
+	case in.DeniedUpdate != "":
+		out.Reason = v1alpha1.ReasonNewestDoesNotRun
+	case r == nil || runs || r.Newest == "" && status.CurrentCSV == status.InstalledCSV:
 		out.Reason = v1alpha1.ReasonNewestNotKnown
-	} else {
+	default:
 		out.Reason = v1alpha1.ReasonNewestDoesNotRun
 	}
 	switch {
@@ -250,6 +274,9 @@ func (in Inputs) upToDate(status v1alpha1.SubscriptionStatus) v1alpha1.Subscript
 	case in.Verdict.Ours && in.Verdict.Gate.Held:
 		out.Message = fmt.Sprintf("InstallPlan %s/%s also installs other operators, and OLM applies it only as a whole: %s",
 			in.Plan.Namespace, in.Plan.Name, in.Verdict.Gate.Message)
+	case denied:
+		out.Message = fmt.Sprintf("OLM installs and updates all operators of namespace %s with one InstallPlan, and cannot create it: %s",
+			in.Subscription.Namespace, in.HeldByPolicy.Message)
 	case outdated != "":
 		out.Message = fmt.Sprintf("Waiting for OLM to resolve it again: the last resolution failed because of ClusterServiceVersion %s, "+
 			"which has since been deleted", outdated)

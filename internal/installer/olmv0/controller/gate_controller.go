@@ -6,6 +6,7 @@ import (
 	"time"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,10 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
 // FieldOwner is the field manager of operator-status for OLM's objects.
@@ -52,6 +55,11 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 		return reconcile.Result{}, err
 	}
 	waiver, sub := n.Waiver(request.Name)
+	if waiver == nil {
+		if waiver, err = r.enforced(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	desired := gate.Upgradeable(condition.Spec.Conditions, n.Probe(request.Name), waiver, metav1.NewTime(r.Clock()))
 	if request.NamespacedName == r.Self || !gate.OperatorConditionChanged(condition.Spec.Conditions, desired) {
 		log.FromContext(ctx).V(2).Info("Skipping the update of the OperatorCondition", "self", request.NamespacedName == r.Self)
@@ -64,6 +72,16 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 		r.Recorder.Eventf(sub, condition, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove, "%s", waiver.Message)
 	}
 	return reconcile.Result{}, nil
+}
+
+// enforced returns the waiver of a cluster with a policy that enforces UpgradeHolds, or nil. OLM has to evaluate OperatorConditions
+// only if nothing prevents an update before it begins, and not if an administrator has released all updates.
+func (r *GateReconciler) enforced(ctx context.Context) (*gate.Waiver, error) {
+	enforcement, err := upgradehold.EnforcementOf(ctx, r.Client, holdv1alpha1.InstallerOLM)
+	if err != nil || enforcement == upgradehold.NotEnforced {
+		return nil, err
+	}
+	return &gate.Waiver{Reason: v1alpha1.ReasonUpgradeHold, Message: "UpgradeHolds hold the updates before their InstallPlan is approved"}, nil
 }
 
 // write replaces the whole list, which is atomic.
@@ -85,6 +103,7 @@ func (r *GateReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcil
 		For(&operatorsv2.OperatorCondition{}).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
 		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.neighbours)).
+		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, handler.EnqueueRequestsFromMapFunc(r.neighbours)).
 		Complete(around(r))
 }
 

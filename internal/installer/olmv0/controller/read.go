@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
@@ -57,6 +59,11 @@ func (v view) read(ctx context.Context, namespace, identity string) (bridge.Name
 			return out, fmt.Errorf("listing the %s of namespace %s: %w", name, namespace, err)
 		}
 	}
+	holds := &holdv1alpha1.UpgradeHoldList{}
+	if err := v.from.List(ctx, holds, client.UnsafeDisableDeepCopy); err != nil {
+		return out, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	}
+	out.UpgradeHolds, out.Now = holds.Items, time.Now()
 	out.Subscriptions = subs.Items
 	for i := range probes.Items {
 		out.Probes[probes.Items[i].Name] = &probes.Items[i]

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/kube"
@@ -54,6 +55,9 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the inputs of Subscription %s: %w", request, err)
 	}
+	if wait, err := r.stillDenied(ctx, in); err != nil || wait {
+		return reconcile.Result{}, err
+	}
 	desired := bridge.Conditions(in)
 	h := r.observe(sub)
 	if sub.ResourceVersion == h.replaced {
@@ -76,6 +80,24 @@ func (r *SubscriptionReconciler) Reconcile(ctx context.Context, request reconcil
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	return kube.Requeue(reconcile.Result{}, r.write(ctx, sub, desired, h))
+}
+
+// stillDenied reports whether nothing holds the update that OLM could not begin any more, but the API server would still deny it.
+// The conditions wait for the UpgradeHold to change: they make OLM try again, which it would otherwise do after minutes.
+func (r *SubscriptionReconciler) stillDenied(ctx context.Context, in bridge.Inputs) (bool, error) {
+	if !in.Denied || in.HeldByPolicy.Held {
+		return false, nil
+	}
+	list := &holdv1alpha1.UpgradeHoldList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	}
+	for i := range list.Items {
+		if bridge.Denies(&list.Items[i], in.Subscription) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // observe records when another client last wrote to a Subscription.
@@ -144,7 +166,17 @@ func (r *SubscriptionReconciler) SetupWithManager(mgr ctrl.Manager, around func(
 		Watches(&v1alpha1.Probe{}, neighbours).
 		Watches(&operatorsv2.OperatorCondition{}, neighbours).
 		Watches(&olm.CatalogSource{}, from).
+		Watches(&holdv1alpha1.UpgradeHold{}, handler.EnqueueRequestsFromMapFunc(r.heldWith)).
 		Complete(around(r))
+}
+
+// heldWith returns requests for the Subscriptions in the namespace of an UpgradeHold's operator, which share their InstallPlans.
+func (r *SubscriptionReconciler) heldWith(ctx context.Context, o client.Object) []reconcile.Request {
+	hold, ok := o.(*holdv1alpha1.UpgradeHold)
+	if !ok || hold.Spec.Operator.Installer != holdv1alpha1.InstallerOLM {
+		return nil
+	}
+	return r.list(ctx, func(*v1alpha1.Subscription) bool { return true }, client.InNamespace(hold.Spec.Operator.Namespace))
 }
 
 func (r *SubscriptionReconciler) list(ctx context.Context, which func(*v1alpha1.Subscription) bool, options ...client.ListOption) []reconcile.Request {
