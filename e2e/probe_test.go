@@ -87,6 +87,7 @@ func TestUpdateHeldByAnnotations(t *testing.T) {
 	feature := features.New("an update waits until its operator allows it").
 		Setup(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 			cluster.InstallOLM(t)
+			cluster.WithoutHoldPolicy(t) // so that the OperatorCondition reports the Probe
 			namespace = cluster.Namespace(t, "e2e")
 			cluster.StartManager(t)
 			cluster.Apply(t, namespace, builder.CRD("foos", "e2e.example.com", `olm.operatorframework.io/condition.Upgradeable: "!Migrating"`)+

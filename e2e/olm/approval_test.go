@@ -71,8 +71,17 @@ func TestApprovalGateOverride(t *testing.T) {
 	s.checkEvent(t, v1alpha1.EventUpgradeOverridden)
 }
 
-// TestOperatorConditionGateOverride verifies that the same annotation ends a hold of the OperatorCondition gate.
-func TestOperatorConditionGateOverride(t *testing.T) {
+// TestOverride verifies that the same annotation ends the other holds: of an UpgradeHold, and of the OperatorCondition gate on a
+// cluster without the policies.
+func TestOverride(t *testing.T) {
+	t.Run("UpgradeHold", checkOverride)
+	t.Run("OperatorConditionGate", func(t *testing.T) {
+		cluster.WithoutHoldPolicy(t)
+		checkOverride(t)
+	})
+}
+
+func checkOverride(t *testing.T) {
 	cluster.StartManager(t)
 	s := newStage(t, "pushed", publish(t, "pushed", "1.0.0"))
 	sub := s.subscribe(t, "pushed")
@@ -141,7 +150,10 @@ func (s *stage) awaitHeld(t *testing.T, sub *v1alpha1.Subscription) {
 		v1alpha1.SubscriptionInstalledCSVReplacementAvailable: "True " + v1alpha1.ReasonReplacementAvailable,
 	})
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csvOf(sub.Name, "1.0.0")}}
-	gate := v1alpha1.ReasonOperatorConditionGate
+	gate := v1alpha1.ReasonUpgradeHold
+	if !enforced(t) {
+		gate = v1alpha1.ReasonOperatorConditionGate
+	}
 	if sub.Labels[v1alpha1.LabelGate] != "" {
 		gate = v1alpha1.ReasonApprovalGate
 	}

@@ -21,7 +21,7 @@ func TestRelease(t *testing.T) {
 	s.offer(t, publish(t, "released", "1.0.0", "1.1.0"), publish(t, "waiting", "1.0.0"))
 	s.awaitHeld(t, sub)
 
-	if out := release(t); !strings.Contains(out, "released OperatorCondition "+s.namespace+"/"+csvOf("released", "1.0.0")+"\n") {
+	if out := release(t); !strings.Contains(out, "released ValidatingAdmissionPolicyBinding operator-status-hold-installplans\n") {
 		t.Errorf("the output does not list the released updates:\n%s", out)
 	}
 	s.awaitRunning(t, sub, csvOf("released", "1.1.0"))
@@ -35,7 +35,7 @@ func TestRelease(t *testing.T) {
 		!strings.Contains(out, "Subscription "+s.namespace+"/waiting will wait for approval: set") {
 		t.Errorf("release --all exits with %d and does not list the Subscription that will wait:\n%s", code, out)
 	}
-	if out := release(t, "--undo"); !strings.Contains(out, "took back OperatorCondition "+s.namespace+"/"+csvOf("released", "1.1.0")+"\n") {
+	if out := release(t, "--undo"); !strings.Contains(out, "took back ValidatingAdmissionPolicyBinding operator-status-hold-installplans\n") {
 		t.Errorf("the output does not list the reverted objects:\n%s", out)
 	}
 }

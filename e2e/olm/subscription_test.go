@@ -17,8 +17,10 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// TestOperatorConditionGate verifies that our conditions report a held update while OLM reports AtLatestKnown.
+// TestOperatorConditionGate verifies that on a cluster without the policies, our conditions report a held update while OLM reports
+// AtLatestKnown.
 func TestOperatorConditionGate(t *testing.T) {
+	cluster.WithoutHoldPolicy(t)
 	cluster.StartManager(t)
 	s := newStage(t, "late", publish(t, "late", "1.0.0"))
 	sub := s.subscribe(t, "late")

@@ -16,6 +16,13 @@ local function message(type)
   return type .. ": " .. (c.reason or "")
 end
 
+-- OLM reports an update that an UpgradeHold denies as an error.
+local unpack = conditions.BundleUnpackFailed
+local held = unpack ~= nil and unpack.status == "True" and unpack.reason == "EnsureInstallPlanFailed" and
+  string.find(unpack.message or "", "hold-installplans' denied request: The update to ", 1, true) ~= nil
+if held then
+  conditions.BundleUnpackFailed = nil
+end
 for _, type in ipairs({"InstalledCSVFailed", "InstallPlanFailed", "BundleUnpackFailed", "CatalogSourceInvalid", "PackageChannelInvalid",
   "ResolutionFailed", "InstalledCSVMissing"}) do
   if is(type) then
@@ -32,6 +39,9 @@ for _, type in ipairs({"UpgradeHeld", "InstallPlanAwaitingManualApproval"}) do
   if is(type) then
     return {status = installed and "Healthy" or "Progressing", message = message(type)}
   end
+end
+if held then
+  return {status = installed and "Healthy" or "Progressing", message = unpack.message}
 end
 if status.state == "AtLatestKnown" and installed then
   return {status = "Healthy", message = status.installedCSV .. " is installed"}

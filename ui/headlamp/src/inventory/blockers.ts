@@ -85,7 +85,7 @@ export function blockersOf(
   const out: Blocker[] = [];
   for (const type of broken) {
     const c = find(conditions, type);
-    if (c?.status !== 'True' || (type === 'InstallPlanPending' && goesOn.has(c.reason ?? ''))) {
+    if (c?.status !== 'True' || isInProgress(c)) {
       continue;
     }
     out.push(...(type === 'ResolutionFailed' ? unresolvable(sub, c, n) : [brokenBy(sub, c)]));
@@ -107,6 +107,16 @@ export function blockersOf(
     out.push({ impact: 'Held', by, steps: [step], ...cause(awaits) });
   }
   return distinct(out);
+}
+
+/** Whether a condition reports a plan that goes on, or an update that an UpgradeHold keeps OLM from beginning. */
+function isInProgress(c: Condition): boolean {
+  return (
+    (c.type === 'InstallPlanPending' && goesOn.has(c.reason ?? '')) ||
+    (c.type === 'BundleUnpackFailed' &&
+      c.reason === 'EnsureInstallPlanFailed' &&
+      (c.message ?? '').includes("hold-installplans' denied request: The update to "))
+  );
 }
 
 /** Returns the Subscription whose held update makes the resolution of the whole namespace fail. */

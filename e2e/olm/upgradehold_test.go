@@ -1,0 +1,133 @@
+package olm
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
+	"github.com/operator-status/operator-status/internal/upgradehold"
+)
+
+// TestUpgradeHold verifies that OLM begins no update with automatic approval while the running operator does not allow it, also
+// while no manager runs, and that nothing of the new version is on the cluster meanwhile.
+func TestUpgradeHold(t *testing.T) {
+	manager := cluster.StartManager(t)
+	s := newStage(t, "whole", publish(t, "whole", "1.0.0"))
+	sub := s.subscribe(t, "whole")
+	s.awaitRunning(t, sub, csvOf("whole", "1.0.0"))
+	example := s.createMigrating(t, "whole")
+	hold := s.awaitUpgradeHold(t, sub, "Held=True/ProbeNotUpgradeable", "Enforced=True/PolicyBound")
+
+	manager.Kill(t)
+	before := definition(t, "whole")
+	s.offer(t, packageWithCRDChange(t, "whole"))
+	s.awaitDenied(t, sub, "The update to "+csvOf("whole", "1.1.0")+" is held", "Migrating",
+		v1alpha1.AnnotationAllowUpgrade+"="+csvOf("whole", "1.1.0"))
+	cluster.StartManager(t)
+	s.awaitHeld(t, sub)
+	checkMessage(t, sub, v1alpha1.SubscriptionUpgradeHeld, csvOf("whole", "1.1.0"), "Migrating", "example", v1alpha1.AnnotationAllowUpgrade)
+	s.checkNothingOf(t, csvOf("whole", "1.1.0"))
+	if after := definition(t, "whole"); after.ResourceVersion != before.ResourceVersion {
+		t.Error("the CustomResourceDefinition has changed while the update was held")
+	}
+	finishMigration(t, example)
+	s.awaitRunning(t, sub, csvOf("whole", "1.1.0"))
+	cluster.AwaitGone(t, hold)
+}
+
+// TestUpgradeHoldOfUser verifies that a user holds the updates of an operator whose conditions allow them, until a time, and that the
+// UpgradeHold that operator-status created is created again if a user deletes it.
+func TestUpgradeHoldOfUser(t *testing.T) {
+	cluster.StartManager(t)
+	s := newStage(t, "frozen", publish(t, "frozen", "1.0.0"))
+	sub := s.subscribe(t, "frozen")
+	s.awaitRunning(t, sub, csvOf("frozen", "1.0.0"))
+	example := s.createMigrating(t, "frozen")
+	reported := s.awaitUpgradeHold(t, sub, "Held=True/ProbeNotUpgradeable")
+	if err := cluster.Client.Delete(t.Context(), reported); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	s.awaitUpgradeHold(t, sub, "Held=True/ProbeNotUpgradeable", "Enforced=True/PolicyBound")
+	t.Logf("a deleted UpgradeHold denies again after at most %s", time.Since(start).Round(time.Millisecond))
+	s.checkEvent(t, v1alpha1.EventUpgradeHoldRestored)
+
+	audit := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "audit-of-" + s.namespace}}
+	audit.Spec = holdv1alpha1.UpgradeHoldSpec{Operator: bridge.OperatorOf(s.namespace, "frozen"), Message: "audit", RequestedBy: "jane"}
+	cluster.Create(t, audit)
+	t.Cleanup(func() {
+		if err := cluster.Client.Delete(context.Background(), audit); err != nil {
+			t.Error(err)
+		}
+	})
+	cluster.Await(t, audit, func() string {
+		return testcluster.Lacking(audit.Status.Conditions, "Held=True/HeldByUser", "Enforced=True/PolicyBound")
+	})
+	finishMigration(t, example)
+	cluster.AwaitGone(t, reported)
+	s.offer(t, publish(t, "frozen", "1.0.0", "1.1.0"))
+	s.awaitDenied(t, sub, "The update to "+csvOf("frozen", "1.1.0")+" is held: UpgradeHold "+audit.Name, "audit")
+	patch(t, audit, `{"spec":{"until":"`+time.Now().Add(5*time.Second).UTC().Format(time.RFC3339)+`"}}`)
+	s.awaitRunning(t, sub, csvOf("frozen", "1.1.0"))
+	cluster.Await(t, audit, func() string { return testcluster.Lacking(audit.Status.Conditions, "Held=False/Expired") })
+}
+
+// awaitUpgradeHold waits until the UpgradeHold that operator-status created for a Subscription has the conditions, each as
+// "Type=Status/Reason".
+func (s *stage) awaitUpgradeHold(t *testing.T, sub *v1alpha1.Subscription, conditions ...string) *holdv1alpha1.UpgradeHold {
+	t.Helper()
+	out := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: bridge.OperatorOf(sub.Namespace, sub.Name).HoldName()}}
+	cluster.Await(t, out, func() string { return testcluster.Lacking(out.Status.Conditions, conditions...) })
+	return out
+}
+
+// awaitDenied waits until OLM reports on a Subscription that its InstallPlan was denied, with the words.
+func (s *stage) awaitDenied(t *testing.T, sub *v1alpha1.Subscription, words ...string) {
+	t.Helper()
+	cluster.Await(t, sub, func() string {
+		c := sub.Status.GetCondition(v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed))
+		for _, word := range words {
+			if !strings.Contains(c.Message, word) {
+				return fmt.Sprintf("OLM's condition lacks %q: %+v", word, c)
+			}
+		}
+		return ""
+	})
+}
+
+// checkNothingOf verifies that neither a ClusterServiceVersion nor an InstallPlan of a version exists.
+func (s *stage) checkNothingOf(t *testing.T, csv string) {
+	t.Helper()
+	s.checkAbsent(t, csv)
+	plans := &olm.InstallPlanList{}
+	if err := cluster.Client.List(t.Context(), plans, client.InNamespace(s.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range plans.Items {
+		for _, name := range plan.Spec.ClusterServiceVersionNames {
+			if name == csv {
+				t.Errorf("InstallPlan %s installs %s", plan.Name, csv)
+			}
+		}
+	}
+}
+
+// enforced reports whether the API server enforces UpgradeHolds.
+func enforced(t *testing.T) bool {
+	t.Helper()
+	out, err := upgradehold.EnforcementOf(t.Context(), cluster.Client, holdv1alpha1.InstallerOLM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out == upgradehold.Enforced
+}
