@@ -9,6 +9,7 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
@@ -80,6 +81,79 @@ func TestUpgradeHoldOfUser(t *testing.T) {
 	patch(t, audit, `{"spec":{"until":"`+time.Now().Add(5*time.Second).UTC().Format(time.RFC3339)+`"}}`)
 	s.awaitRunning(t, sub, csvOf("frozen", "1.1.0"))
 	cluster.Await(t, audit, func() string { return testcluster.Lacking(audit.Status.Conditions, "Held=False/Expired") })
+}
+
+// TestUpgradeHoldPolicy verifies which requests the policy denies while an operator is held, and that nobody holds the updates of
+// Kubernetes itself.
+func TestUpgradeHoldPolicy(t *testing.T) {
+	namespace, other := cluster.Namespace(t, "denied"), cluster.Namespace(t, "neighbour")
+	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	hold.Spec.Operator = bridge.OperatorOf(namespace, "foo")
+	cluster.Create(t, hold)
+	t.Cleanup(func() {
+		if err := cluster.Client.Delete(context.Background(), hold); err != nil {
+			t.Error(err)
+		}
+	})
+	plan := func(namespace string, approved bool, names ...string) *olm.InstallPlan {
+		out := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "install-"}}
+		out.Spec = olm.InstallPlanSpec{Approval: olm.ApprovalAutomatic, Approved: approved, ClusterServiceVersionNames: append([]string{}, names...)}
+		return out
+	}
+	before, waiting := plan(namespace, true, "foo.v1.1.0"), plan(namespace, false, "foo.v1.1.0")
+	cluster.Create(t, before, waiting)
+	hold.Status.Message = "it is busy. To update anyway: annotate it with <version>"
+	hold.Status.Denied = &holdv1alpha1.DeniedUpdates{InstallPlans: &holdv1alpha1.DeniedInstallPlans{
+		Namespace: namespace, Pattern: `^foo\.v?[0-9]`, Versions: []string{"renamed"}, Except: []string{"foo.v1.0.0", "foo.v1.2.0"},
+	}}
+	if err := cluster.Client.Status().Update(t.Context(), hold); err != nil {
+		t.Fatal(err)
+	}
+	create := func(o client.Object) func() error {
+		return func() error { return cluster.Client.Create(t.Context(), o, client.DryRunAll) }
+	}
+	merge := func(o client.Object, patch string) func() error {
+		return func() error {
+			return cluster.Client.Patch(t.Context(), o.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
+		}
+	}
+	cases := map[string]struct {
+		reason  string
+		request func() error
+		denied  string // part of the error, or empty
+	}{
+		"Update":         {"An update begins with an approved plan.", create(plan(namespace, true, "foo.v1.1.0")), "The update to foo.v1.1.0 is held: it is busy. To update anyway: annotate it with foo.v1.1.0"},
+		"OtherName":      {"A version may have a name of its own.", create(plan(namespace, true, "renamed")), "The update to renamed is held"},
+		"Together":       {"A plan is applied as a whole.", create(plan(namespace, true, "bar.v1", "foo.v1.1.0")), "The update to foo.v1.1.0, in one InstallPlan with bar.v1, is held"},
+		"Approval":       {"So does one that is approved later.", merge(waiting, `{"spec":{"approved":true}}`), "The update to foo.v1.1.0 is held"},
+		"NotApproved":    {"A plan that waits changes nothing.", create(plan(namespace, false, "foo.v1.1.0")), ""},
+		"Running":        {"The version that runs may be installed again.", create(plan(namespace, true, "foo.v1.0.0")), ""},
+		"Allowed":        {"So may the one that an administrator allows.", create(plan(namespace, true, "foo.v1.2.0")), ""},
+		"Neighbour":      {"Another operator may be updated.", create(plan(namespace, true, "bar.v2.0.0", "foo-bar.v1.0.0")), ""},
+		"OtherNamespace": {"The operator may be updated elsewhere.", create(plan(other, true, "foo.v1.1.0")), ""},
+		"Nothing":        {"A plan may install nothing.", create(plan(namespace, true)), ""},
+		"Began":          {"A plan that was approved before goes on.", merge(before, `{"metadata":{"labels":{"a":"b"}}}`), ""},
+		"Label":          {"One that waits may change otherwise.", merge(waiting, `{"metadata":{"labels":{"a":"b"}}}`), ""},
+		"OfKubernetes": {"The updates of Kubernetes cannot be held.", create(&holdv1alpha1.UpgradeHold{
+			ObjectMeta: metav1.ObjectMeta{Name: "everything"}, Spec: holdv1alpha1.UpgradeHoldSpec{Operator: bridge.OperatorOf("kube-system", "foo")},
+		}), "cannot be held"},
+		"AnotherOperator": {"An UpgradeHold stays that of its operator.", merge(hold, `{"spec":{"operator":{"name":"bar"}}}`), "cannot be changed"},
+	}
+	first := cases["Update"].request
+	cluster.Await(t, hold, func() string { // the API server reads what the policy depends on a moment later
+		if first() == nil {
+			return "it is not enforced yet"
+		}
+		return ""
+	})
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := tc.request()
+			if tc.denied == "" && err != nil || tc.denied != "" && (err == nil || !strings.Contains(err.Error(), tc.denied)) {
+				t.Errorf("%s\ngot %v, want %q", tc.reason, err, tc.denied)
+			}
+		})
+	}
 }
 
 // awaitUpgradeHold waits until the UpgradeHold that operator-status created for a Subscription has the conditions, each as
