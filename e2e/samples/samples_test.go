@@ -99,6 +99,7 @@ func crdOf(t *testing.T, b testcatalog.Bundle) *unstructured.Unstructured {
 // also built with the oldest releases of controller-runtime that the library works with.
 func TestSamples(t *testing.T) {
 	cluster.InstallOLM(t)
+	cluster.WithoutHoldPolicy(t) // so that the OperatorCondition reports the Probe
 	cluster.StartManager(t)
 	for name, tc := range map[string]struct {
 		sample    string

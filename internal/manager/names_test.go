@@ -25,6 +25,7 @@ import (
 func TestNames(t *testing.T) {
 	const group = "names.example.com"
 	cluster.InstallOLM(t)
+	cluster.WithoutHoldPolicy(t)
 	m := cluster.StartManager(t)
 	own, other := cluster.Namespace(t, "names"), cluster.Namespace(t, "others")
 	account(t, cluster, own, group)

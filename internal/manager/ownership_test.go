@@ -101,6 +101,7 @@ func TestCopiedCSV(t *testing.T) {
 // TestGate verifies each statement of the design about its second gate.
 func TestGate(t *testing.T) {
 	cluster.InstallOLM(t)
+	cluster.WithoutHoldPolicy(t)
 	m := cluster.StartManager(t)
 	namespace := cluster.Namespace(t, "gate")
 	account(t, cluster, namespace, "gate.example.com")
