@@ -14,7 +14,6 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 	"github.com/operator-status/operator-status/internal/upgradehold"
 )
@@ -64,7 +63,7 @@ func TestUpgradeHoldOfUser(t *testing.T) {
 	s.checkEvent(t, v1alpha1.EventUpgradeHoldRestored)
 
 	audit := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "audit-of-" + s.namespace}}
-	audit.Spec = holdv1alpha1.UpgradeHoldSpec{Operator: bridge.OperatorOf(s.namespace, "frozen"), Message: "audit", RequestedBy: "jane"}
+	audit.Spec = holdv1alpha1.UpgradeHoldSpec{Operator: holdv1alpha1.SubscribedOperator(s.namespace, "frozen"), Message: "audit", RequestedBy: "jane"}
 	cluster.Create(t, audit)
 	t.Cleanup(func() {
 		if err := cluster.Client.Delete(context.Background(), audit); err != nil {
@@ -83,12 +82,12 @@ func TestUpgradeHoldOfUser(t *testing.T) {
 	cluster.Await(t, audit, func() string { return testcluster.Lacking(audit.Status.Conditions, "Held=False/Expired") })
 }
 
-// TestUpgradeHoldPolicy verifies which requests the policy denies while an operator is held, and that nobody holds the updates of
-// Kubernetes itself.
+// TestUpgradeHoldPolicy verifies which requests the policy denies while an operator is held, and that the API server refuses to hold
+// the updates of Kubernetes itself.
 func TestUpgradeHoldPolicy(t *testing.T) {
 	namespace, other := cluster.Namespace(t, "denied"), cluster.Namespace(t, "neighbour")
 	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	hold.Spec.Operator = bridge.OperatorOf(namespace, "foo")
+	hold.Spec.Operator = holdv1alpha1.SubscribedOperator(namespace, "foo")
 	cluster.Create(t, hold)
 	t.Cleanup(func() {
 		if err := cluster.Client.Delete(context.Background(), hold); err != nil {
@@ -135,7 +134,7 @@ func TestUpgradeHoldPolicy(t *testing.T) {
 		"Began":          {"A plan that was approved before goes on.", merge(before, `{"metadata":{"labels":{"a":"b"}}}`), ""},
 		"Label":          {"One that waits may change otherwise.", merge(waiting, `{"metadata":{"labels":{"a":"b"}}}`), ""},
 		"OfKubernetes": {"The updates of Kubernetes cannot be held.", create(&holdv1alpha1.UpgradeHold{
-			ObjectMeta: metav1.ObjectMeta{Name: "everything"}, Spec: holdv1alpha1.UpgradeHoldSpec{Operator: bridge.OperatorOf("kube-system", "foo")},
+			ObjectMeta: metav1.ObjectMeta{Name: "everything"}, Spec: holdv1alpha1.UpgradeHoldSpec{Operator: holdv1alpha1.SubscribedOperator("kube-system", "foo")},
 		}), "cannot be held"},
 		"AnotherOperator": {"An UpgradeHold stays that of its operator.", merge(hold, `{"spec":{"operator":{"name":"bar"}}}`), "cannot be changed"},
 	}
@@ -160,7 +159,7 @@ func TestUpgradeHoldPolicy(t *testing.T) {
 // "Type=Status/Reason".
 func (s *stage) awaitUpgradeHold(t *testing.T, sub *v1alpha1.Subscription, conditions ...string) *holdv1alpha1.UpgradeHold {
 	t.Helper()
-	out := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: bridge.OperatorOf(sub.Namespace, sub.Name).HoldName()}}
+	out := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: holdv1alpha1.SubscribedOperator(sub.Namespace, sub.Name).HoldName()}}
 	cluster.Await(t, out, func() string { return testcluster.Lacking(out.Status.Conditions, conditions...) })
 	return out
 }

@@ -36,18 +36,23 @@ const (
 var denial = regexp.MustCompile(`hold-installplans' denied request: The update to ([^ ]+(?:, [^ ]+)*?)(?:, in one InstallPlan with ([^ ]+(?:, [^ ]+)*),)? is held: `)
 
 // IsDenial reports whether a condition of a Subscription reports that OLM could not create an InstallPlan because of an UpgradeHold.
-func IsDenial(c v1alpha1.SubscriptionCondition) bool {
-	return c.Type == unpackFailed && c.Reason == reasonPlanDenied && c.Status == corev1.ConditionTrue && denial.MatchString(c.Message)
-}
+func IsDenial(c v1alpha1.SubscriptionCondition) bool { return deniedIn(c) != nil }
 
 // DeniedVersions returns the ClusterServiceVersions of the InstallPlan that OLM could not create last because of an UpgradeHold, or
 // nil. OLM has no other record of them, and keeps this one until its next resolution.
 func DeniedVersions(sub *v1alpha1.Subscription) []string {
-	c := sub.Status.GetCondition(unpackFailed)
-	if !IsDenial(c) {
+	return deniedIn(sub.Status.GetCondition(unpackFailed))
+}
+
+// deniedIn returns the versions that a condition names if it is a denial, or nil.
+func deniedIn(c v1alpha1.SubscriptionCondition) []string {
+	if c.Type != unpackFailed || c.Reason != reasonPlanDenied || c.Status != corev1.ConditionTrue {
 		return nil
 	}
 	match := denial.FindStringSubmatch(c.Message)
+	if match == nil {
+		return nil
+	}
 	out := strings.Split(match[1], ", ")
 	if match[2] != "" {
 		out = append(out, strings.Split(match[2], ", ")...)

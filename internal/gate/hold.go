@@ -43,20 +43,27 @@ func (h Hold) Message() string { return statement(h.Target, h.Cause, h.Caveat) }
 
 // held returns the decision that an update has to wait, for holds that have the same override.
 func (in Inputs) held(holds []Hold) Decision {
-	out := Decision{Held: true, Holds: holds, Reason: holds[0].Reason, Message: statement(in.Target, causes(holds), holds[0].Caveat)}
-	if override := holds[0].Override; override != (Override{}) {
-		out.Message += override.clause()
+	return Decision{
+		Held: true, Holds: holds, Reason: holds[0].Reason,
+		Message: statement(in.Target, causes(holds), holds[0].Caveat) + holds[0].Override.clause(),
 	}
-	return out
+}
+
+// Explanation returns why updates are held, and how to override that as a clause to append, or "". The holds have the same override.
+func Explanation(holds []Hold) (why, override string) {
+	return because(causes(holds), holds[0].Caveat), holds[0].Override.clause()
 }
 
 // statement returns a sentence about why an update is held.
 func statement(target, cause, caveat string) string {
-	out := fmt.Sprintf("The update to %s is held%s", target, messages.Quote(cause))
+	return fmt.Sprintf("The update to %s is held%s", target, because(messages.Quote(cause), caveat))
+}
+
+func because(cause, caveat string) string {
 	if caveat != "" {
-		out += ". " + caveat
+		cause += ". " + caveat
 	}
-	return out
+	return cause
 }
 
 func causes(holds []Hold) string {

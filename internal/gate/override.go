@@ -56,8 +56,13 @@ func (o Override) Command() string {
 	}
 }
 
-// clause returns the end of a message.
-func (o Override) clause() string { return ". To update anyway: " + o.String() }
+// clause returns the end of a message, or "" for the zero value.
+func (o Override) clause() string {
+	if o == (Override{}) {
+		return ""
+	}
+	return ". To update anyway: " + o.String()
+}
 
 // CutFrom cuts a message of Decision where it states the override, and reports whether it does.
 func (o Override) CutFrom(message string) (before string, found bool) {

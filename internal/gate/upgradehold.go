@@ -13,11 +13,14 @@ import (
 // ByUsers returns the UpgradeHolds with which users hold the updates of an operator at a time, the oldest first. Those that
 // operator-status created only repeat its decision.
 func ByUsers(all []holdv1alpha1.UpgradeHold, of holdv1alpha1.OperatorReference, now time.Time) []holdv1alpha1.UpgradeHold {
-	out := slices.Clone(all)
-	out = slices.DeleteFunc(out, func(h holdv1alpha1.UpgradeHold) bool {
+	var out []holdv1alpha1.UpgradeHold
+	for i := range all {
+		h := &all[i]
 		expired := h.Spec.Until != nil && !h.Spec.Until.After(now)
-		return h.Spec.Operator != of || h.IsReported() || expired || !h.DeletionTimestamp.IsZero()
-	})
+		if h.Spec.Operator == of && !h.IsReported() && !expired && h.DeletionTimestamp.IsZero() {
+			out = append(out, *h)
+		}
+	}
 	slices.SortFunc(out, func(a, b holdv1alpha1.UpgradeHold) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/kube"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // fieldOwner is the field manager of the entries of operator-status in OperatorConditions.
@@ -92,19 +93,13 @@ func enforce(ctx context.Context, c client.Client, action admissionregistrationv
 	}
 	actions := []admissionregistrationv1.ValidationAction{action}
 	for i := range list.Items {
-		changed, binding := false, &list.Items[i]
-		err := kube.Modify(ctx, c, binding, fieldOwner, func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) bool {
-			changed = !slices.Equal(b.Spec.ValidationActions, actions)
+		if err := modify(ctx, c, output, "ValidatingAdmissionPolicyBinding", &list.Items[i], func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string {
+			if slices.Equal(b.Spec.ValidationActions, actions) {
+				return ""
+			}
 			b.Spec.ValidationActions = actions
-			return changed
-		})
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("changing ValidatingAdmissionPolicyBinding %s: %w", binding.Name, err)
-		}
-		if err != nil || !changed {
-			continue
-		}
-		if _, err := fmt.Fprintf(output, "%s ValidatingAdmissionPolicyBinding %s\n", did, binding.Name); err != nil {
+			return did
+		}); err != nil {
 			return err
 		}
 	}
@@ -118,23 +113,31 @@ func each(ctx context.Context, c client.Client, output io.Writer, change func(*o
 		return fmt.Errorf("listing the OperatorConditions: %w", err)
 	}
 	for i := range list.Items {
-		o, did := &list.Items[i], ""
-		name := client.ObjectKeyFromObject(o)
-		err := kube.Modify(ctx, c, o, fieldOwner, func(o *operatorsv2.OperatorCondition) bool {
-			did = change(o)
-			return did != ""
-		})
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("changing OperatorCondition %s: %w", name, err)
-		}
-		if err != nil || did == "" {
-			continue
-		}
-		if _, err := fmt.Fprintf(output, "%s OperatorCondition %s\n", did, name); err != nil {
+		if err := modify(ctx, c, output, "OperatorCondition", &list.Items[i], change); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// modify applies change to an object unless it was deleted, and prints the result if that is not empty.
+func modify[O interface {
+	client.Object
+	DeepCopy() O
+}](ctx context.Context, c client.Client, output io.Writer, kind string, o O, change func(O) string) error {
+	name, did := operator.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, ""
+	err := kube.Modify(ctx, c, o, fieldOwner, func(o O) bool {
+		did = change(o)
+		return did != ""
+	})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("changing %s: %w", name, err)
+	}
+	if err != nil || did == "" {
+		return nil
+	}
+	_, err = fmt.Fprintf(output, "%s %s\n", did, name)
+	return err
 }
 
 // ourEntry returns the condition that operator-status set in an OperatorCondition, or nil.

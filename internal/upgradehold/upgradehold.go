@@ -1,4 +1,4 @@
-// Package upgradehold writes the UpgradeHolds of operators, whoever installs them.
+// Package upgradehold writes the UpgradeHolds of the operators of any installer.
 package upgradehold
 
 import (
@@ -13,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -147,6 +149,17 @@ func EnforcementOf(ctx context.Context, from client.Reader, installer holdv1alph
 		out = Released
 	}
 	return out, nil
+}
+
+// Enqueue enqueues the requests for the operator of an UpgradeHold, if the installer installs it.
+func Enqueue(installer holdv1alpha1.Installer, requests func(context.Context, types.NamespacedName) []reconcile.Request) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		hold, ok := o.(*holdv1alpha1.UpgradeHold)
+		if !ok || hold.Spec.Operator.Installer != installer {
+			return nil
+		}
+		return requests(ctx, types.NamespacedName{Namespace: hold.Spec.Operator.Namespace, Name: hold.Spec.Operator.Name})
+	})
 }
 
 func newReported(op holdv1alpha1.OperatorReference) *holdv1alpha1.UpgradeHold {

@@ -188,6 +188,11 @@ type UpgradeHoldList struct {
 // IsReported reports whether operator-status created the hold because of the operator's conditions.
 func (h *UpgradeHold) IsReported() bool { return h.Labels[LabelReported] == "true" }
 
+// SubscribedOperator returns the reference to the operator of a Subscription.
+func SubscribedOperator(namespace, name string) OperatorReference {
+	return OperatorReference{Installer: InstallerOLM, Namespace: namespace, Name: name}
+}
+
 // longestName limits the name of an UpgradeHold. It leaves room for what the API server appends to generateName.
 const longestName = 200
 

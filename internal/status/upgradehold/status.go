@@ -4,7 +4,6 @@ package upgradehold
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -131,17 +130,6 @@ func (in Inputs) enforced(held metav1.Condition) metav1.Condition {
 
 // denial returns the message for an installer whose update is denied, as the continuation of "The update to <version> is held: ".
 func denial(holds []gate.Hold) string {
-	causes := make([]string, 0, len(holds))
-	for _, h := range holds {
-		causes = append(causes, h.Cause)
-	}
-	out := strings.Join(causes, "; ")
-	if caveat := holds[0].Caveat; caveat != "" {
-		out += ". " + caveat
-	}
-	override := ""
-	if o := holds[0].Override; o != (gate.Override{}) {
-		override = ". To update anyway: " + o.String()
-	}
-	return messages.Clip(out, longestDenial-len(override)) + override
+	why, override := gate.Explanation(holds)
+	return messages.Clip(why, longestDenial-len(override)) + override
 }

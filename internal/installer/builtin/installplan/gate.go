@@ -129,11 +129,18 @@ func (r *Reconciler) gather(ctx context.Context, namespace string, p *proposal) 
 	if err != nil {
 		return nil, err
 	}
+	holds := &holdv1alpha1.UpgradeHoldList{}
+	if err := r.Reader.List(ctx, holds); err != nil {
+		return nil, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	}
 	var out []live.Update
 	for _, u := range updates {
 		in, err := r.inputsOf(ctx, u, reader, targets)
 		if err != nil {
 			return nil, err
+		}
+		if in.Request != nil && !in.Uninstalled {
+			in.UpgradeHolds = gate.ByUsers(holds.Items, holdv1alpha1.SubscribedOperator(in.Request.Namespace, in.Request.Name), r.Now())
 		}
 		out = append(out, live.Update{Inputs: in, CSV: u.running, Account: new(p.account())})
 	}
@@ -162,20 +169,8 @@ func (r *Reconciler) inputsOf(ctx context.Context, u update, reader, targets str
 	if out.OperatorCondition, err = r.operatorCondition(ctx, key); err != nil {
 		return out, err
 	}
-	if out.Request, err = r.allowing(ctx, u); err != nil || out.Request == nil {
-		return out, err
-	}
-	out.UpgradeHolds, err = r.upgradeHolds(ctx, out.Request.Ref)
+	out.Request, err = r.allowing(ctx, u)
 	return out, err
-}
-
-// upgradeHolds returns the UpgradeHolds with which users hold the updates of a Subscription.
-func (r *Reconciler) upgradeHolds(ctx context.Context, of operator.Ref) ([]holdv1alpha1.UpgradeHold, error) {
-	list := &holdv1alpha1.UpgradeHoldList{}
-	if err := r.Reader.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("listing the UpgradeHolds: %w", err)
-	}
-	return gate.ByUsers(list.Items, holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLM, Namespace: of.Namespace, Name: of.Name}, r.Now()), nil
 }
 
 func (r *Reconciler) operatorCondition(ctx context.Context, key types.NamespacedName) (*operatorsv2.OperatorCondition, error) {

@@ -23,6 +23,7 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/kube"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
 const (
@@ -55,7 +56,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, catalogs func(handler.Ev
 		}).
 		Watches(&v1alpha1.Probe{}, deciding).
 		Watches(&operatorsv2.OperatorCondition{}, deciding).
-		Watches(&holdv1alpha1.UpgradeHold{}, handler.EnqueueRequestsFromMapFunc(r.heldWith)).
+		Watches(&holdv1alpha1.UpgradeHold{}, upgradehold.Enqueue(holdv1alpha1.InstallerOLM, r.heldWith)).
 		Watches(&v1alpha1.ClusterServiceVersion{}, resolving).
 		Watches(&v1alpha1.Subscription{}, resolving).
 		Watches(&operatorsv1.OperatorGroup{}, unfinished).
@@ -77,12 +78,8 @@ func (r *Reconciler) in(phases ...olm.InstallPlanPhase) handler.MapFunc {
 }
 
 // heldWith enqueues the plans that wait for approval in the namespace of an UpgradeHold's operator.
-func (r *Reconciler) heldWith(ctx context.Context, o client.Object) []reconcile.Request {
-	hold, ok := o.(*holdv1alpha1.UpgradeHold)
-	if !ok || hold.Spec.Operator.Installer != holdv1alpha1.InstallerOLM {
-		return nil
-	}
-	return r.list(ctx, []olm.InstallPlanPhase{olm.InstallPlanPhaseRequiresApproval}, client.InNamespace(hold.Spec.Operator.Namespace))
+func (r *Reconciler) heldWith(ctx context.Context, operator types.NamespacedName) []reconcile.Request {
+	return r.list(ctx, []olm.InstallPlanPhase{olm.InstallPlanPhaseRequiresApproval}, client.InNamespace(operator.Namespace))
 }
 
 // unfinished are the phases of plans that may still proceed.

@@ -173,7 +173,7 @@ func (n Namespace) Update(sub *v1alpha1.Subscription) gate.Inputs {
 	out.Target = cmp.Or(csvchain.DeniedUpdate(sub, running, n.CSVs), out.Target)
 	out.Running, out.Probe, out.OperatorCondition = csvchain.Version(running), n.Probes[running.Name], n.OperatorConditions[running.Name]
 	out.OptedIn, out.Own = n.OptedIn[running.Name], n.Own[running.Name]
-	out.UpgradeHolds = gate.ByUsers(n.UpgradeHolds, OperatorOf(sub.Namespace, sub.Name), n.Now)
+	out.UpgradeHolds = gate.ByUsers(n.UpgradeHolds, holdv1alpha1.SubscribedOperator(sub.Namespace, sub.Name), n.Now)
 	out.Reader = cmp.Or(n.Readers[running.Name], gate.ReportedReader(out.Probe, n.Reader))
 	return out
 }

@@ -11,11 +11,6 @@ import (
 	upgradeholdstatus "github.com/operator-status/operator-status/internal/status/upgradehold"
 )
 
-// OperatorOf returns the reference to the operator of a Subscription.
-func OperatorOf(namespace, name string) holdv1alpha1.OperatorReference {
-	return holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLM, Namespace: namespace, Name: name}
-}
-
 // Holds returns the holds of any update of a Subscription's operator, and the version that runs, or nil if none has run.
 // besideOLM is false if the built-in loops update it.
 func (n Namespace) Holds(sub *v1alpha1.Subscription, besideOLM bool) ([]gate.Hold, *v1alpha1.ClusterServiceVersion) {
@@ -46,11 +41,8 @@ func Denied(sub *v1alpha1.Subscription, running *v1alpha1.ClusterServiceVersion,
 	return &holdv1alpha1.DeniedUpdates{InstallPlans: out}
 }
 
-// HeldByPolicy returns the decision about the updates in the InstallPlan that OLM could not create, or the zero value.
-func (n Namespace) HeldByPolicy(sub *v1alpha1.Subscription) gate.Decision {
-	if csvchain.DeniedVersions(sub) == nil {
-		return gate.Decision{}
-	}
+// heldByPolicy returns the decision about all updates of the namespace, which OLM puts into one InstallPlan.
+func (n Namespace) heldByPolicy() gate.Decision {
 	var updates []gate.Inputs
 	for i := range n.Subscriptions {
 		updates = append(updates, n.Update(&n.Subscriptions[i]))

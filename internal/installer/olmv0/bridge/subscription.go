@@ -61,7 +61,7 @@ func (n Namespace) Inputs(sub *v1alpha1.Subscription, catalog *olm.CatalogSource
 	case Waits(out.Plan):
 		out.Verdict = Judge(out.Plan, n)
 	case csvchain.DeniedVersions(sub) != nil:
-		out.Denied, out.HeldByPolicy = true, n.HeldByPolicy(sub)
+		out.Denied, out.HeldByPolicy = true, n.heldByPolicy()
 		if in := n.Update(sub); in.Running != nil {
 			out.DeniedUpdate = csvchain.DeniedUpdate(sub, n.CSVs[in.Running.Name], n.CSVs)
 		}

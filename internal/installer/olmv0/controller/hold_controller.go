@@ -20,8 +20,8 @@ import (
 	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
-// HoldReconciler keeps the UpgradeHolds of operators that have a Subscription, whoever runs the loops. A request is for a
-// Subscription.
+// HoldReconciler keeps the UpgradeHolds of operators that have a Subscription, beside OLM and with the built-in loops. A request is
+// for a Subscription.
 type HoldReconciler struct {
 	Client client.Client
 
@@ -46,7 +46,7 @@ func (r *HoldReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	op := upgradehold.Operator{OperatorReference: bridge.OperatorOf(request.Namespace, request.Name)}
+	op := upgradehold.Operator{OperatorReference: holdv1alpha1.SubscribedOperator(request.Namespace, request.Name)}
 	if sub != nil {
 		n, err := cached(r.Client, r.OptIns).readAll(ctx, request.Namespace, r.Identity)
 		if err != nil {
@@ -86,16 +86,12 @@ func (r *HoldReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcil
 		Watches(&v1alpha1.ClusterServiceVersion{}, neighbours).
 		Watches(&v1alpha1.Probe{}, neighbours).
 		Watches(&operatorsv2.OperatorCondition{}, neighbours).
-		Watches(&holdv1alpha1.UpgradeHold{}, handler.EnqueueRequestsFromMapFunc(subscriptionOf)).
+		Watches(&holdv1alpha1.UpgradeHold{}, upgradehold.Enqueue(holdv1alpha1.InstallerOLM, subscriptionOf)).
 		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, neighbours).
 		Complete(around(r))
 }
 
 // subscriptionOf returns a request for the Subscription that an UpgradeHold refers to.
-func subscriptionOf(_ context.Context, o client.Object) []reconcile.Request {
-	hold, ok := o.(*holdv1alpha1.UpgradeHold)
-	if !ok || hold.Spec.Operator.Installer != holdv1alpha1.InstallerOLM {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: hold.Spec.Operator.Namespace, Name: hold.Spec.Operator.Name}}}
+func subscriptionOf(_ context.Context, operator types.NamespacedName) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: operator}}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
 // SubscriptionReconciler adds the conditions that OLM does not have to OLM's Subscriptions.
@@ -147,11 +148,11 @@ func (r *SubscriptionReconciler) write(ctx context.Context, sub *v1alpha1.Subscr
 	return nil
 }
 
-// SetupWithManager enqueues a Subscription when it, its catalog, or an InstallPlan, ClusterServiceVersion, Probe or
-// OperatorCondition of its namespace changes. around restricts the reconciler to its lifecycle mode.
+// SetupWithManager enqueues a Subscription when it, its catalog, or an InstallPlan, ClusterServiceVersion, Probe,
+// OperatorCondition or UpgradeHold of its namespace changes. around restricts the reconciler to its lifecycle mode.
 func (r *SubscriptionReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	neighbours := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-		return r.list(ctx, func(*v1alpha1.Subscription) bool { return true }, client.InNamespace(o.GetNamespace()))
+		return r.neighbours(ctx, client.ObjectKeyFromObject(o))
 	})
 	from := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 		return r.list(ctx, func(sub *v1alpha1.Subscription) bool {
@@ -166,17 +167,13 @@ func (r *SubscriptionReconciler) SetupWithManager(mgr ctrl.Manager, around func(
 		Watches(&v1alpha1.Probe{}, neighbours).
 		Watches(&operatorsv2.OperatorCondition{}, neighbours).
 		Watches(&olm.CatalogSource{}, from).
-		Watches(&holdv1alpha1.UpgradeHold{}, handler.EnqueueRequestsFromMapFunc(r.heldWith)).
+		Watches(&holdv1alpha1.UpgradeHold{}, upgradehold.Enqueue(holdv1alpha1.InstallerOLM, r.neighbours)).
 		Complete(around(r))
 }
 
-// heldWith returns requests for the Subscriptions in the namespace of an UpgradeHold's operator, which share their InstallPlans.
-func (r *SubscriptionReconciler) heldWith(ctx context.Context, o client.Object) []reconcile.Request {
-	hold, ok := o.(*holdv1alpha1.UpgradeHold)
-	if !ok || hold.Spec.Operator.Installer != holdv1alpha1.InstallerOLM {
-		return nil
-	}
-	return r.list(ctx, func(*v1alpha1.Subscription) bool { return true }, client.InNamespace(hold.Spec.Operator.Namespace))
+// neighbours returns requests for the Subscriptions in the namespace of an object, which share their InstallPlans.
+func (r *SubscriptionReconciler) neighbours(ctx context.Context, of types.NamespacedName) []reconcile.Request {
+	return r.list(ctx, func(*v1alpha1.Subscription) bool { return true }, client.InNamespace(of.Namespace))
 }
 
 func (r *SubscriptionReconciler) list(ctx context.Context, which func(*v1alpha1.Subscription) bool, options ...client.ListOption) []reconcile.Request {
