@@ -9,6 +9,7 @@ import (
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,12 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/status/condition"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
 // ApprovalReconciler approves the InstallPlans of OLM that Subscriptions leave to operator-status, once every operator
@@ -159,9 +162,11 @@ func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan,
 }
 
 // SetupWithManager enqueues a plan when it changes, and all waiting plans of a namespace when a Subscription,
-// ClusterServiceVersion, Probe or OperatorCondition there does. around restricts the reconciler to its lifecycle mode.
+// ClusterServiceVersion, Probe, OperatorCondition or UpgradeHold there does. around restricts the reconciler to its lifecycle mode.
 func (r *ApprovalReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
-	waiting := handler.EnqueueRequestsFromMapFunc(r.waitingPlans)
+	waiting := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		return r.waitingPlans(ctx, client.ObjectKeyFromObject(o))
+	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("olm-approval").
 		For(&olm.InstallPlan{}).
@@ -169,10 +174,11 @@ func (r *ApprovalReconciler) SetupWithManager(mgr ctrl.Manager, around func(reco
 		Watches(&v1alpha1.ClusterServiceVersion{}, waiting).
 		Watches(&v1alpha1.Probe{}, waiting).
 		Watches(&operatorsv2.OperatorCondition{}, waiting).
+		Watches(&holdv1alpha1.UpgradeHold{}, upgradehold.Enqueue(holdv1alpha1.InstallerOLM, r.waitingPlans)).
 		Complete(around(r))
 }
 
-// waitingPlans returns requests for the plans of a namespace that wait for approval.
-func (r *ApprovalReconciler) waitingPlans(ctx context.Context, o client.Object) []reconcile.Request {
-	return kube.EnqueueListed(ctx, r.Client, &olm.InstallPlanList{}, bridge.Waits, client.InNamespace(o.GetNamespace()))
+// waitingPlans returns requests for the plans in the namespace of an object that wait for approval.
+func (r *ApprovalReconciler) waitingPlans(ctx context.Context, of types.NamespacedName) []reconcile.Request {
+	return kube.EnqueueListed(ctx, r.Client, &olm.InstallPlanList{}, bridge.Waits, client.InNamespace(of.Namespace))
 }
