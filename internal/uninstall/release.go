@@ -92,14 +92,15 @@ func enforce(ctx context.Context, c client.Client, action admissionregistrationv
 		return fmt.Errorf("listing the ValidatingAdmissionPolicyBindings: %w", err)
 	}
 	actions := []admissionregistrationv1.ValidationAction{action}
+	change := func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string {
+		if slices.Equal(b.Spec.ValidationActions, actions) {
+			return ""
+		}
+		b.Spec.ValidationActions = actions
+		return did
+	}
 	for i := range list.Items {
-		if err := modify(ctx, c, output, "ValidatingAdmissionPolicyBinding", &list.Items[i], func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string {
-			if slices.Equal(b.Spec.ValidationActions, actions) {
-				return ""
-			}
-			b.Spec.ValidationActions = actions
-			return did
-		}); err != nil {
+		if err := modify(ctx, c, output, "ValidatingAdmissionPolicyBinding", &list.Items[i], change); err != nil {
 			return err
 		}
 	}
