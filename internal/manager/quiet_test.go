@@ -67,9 +67,12 @@ func TestQuietCluster(t *testing.T) {
 		}
 		return ""
 	})
-	if n := len(c.Requests(t, since)); n == 0 {
-		t.Error("the audit log does not show the manager's requests at all")
-	}
+	c.Await(t, p, func() string { // a request is logged when it ends, after its change is seen
+		if len(c.Requests(t, since)) == 0 {
+			return "the audit log does not show the manager's requests at all"
+		}
+		return ""
+	})
 	m.CheckAlive(t)
 }
 
