@@ -29,7 +29,7 @@ var controllers = []string{"internal/controller", "internal/installer/builtin/cs
 var mechanisms = []string{"internal/annotations", "internal/apply", "internal/informer", "internal/installer/builtin/catalog/reader",
 	"internal/installer/builtin/catalog/store", "internal/installer/builtin/install", "internal/installer/builtin/record",
 	"internal/installer/builtin/sandbox", "internal/isolation", "internal/kube", "internal/lifecycle", "internal/operand", "internal/operatorgroup",
-	"internal/readiness", "internal/tracing/export", "internal/watch"}
+	"internal/readiness", "internal/tracing/export", "internal/watch", "internal/workloads"}
 
 // TestImports verifies that packages do not depend on those that their row forbids, directly or indirectly. Tests are
 // exempt.
@@ -61,8 +61,9 @@ func TestImports(t *testing.T) {
 		"Model": {
 			reason: "The model of an operator imports no package of a program that installs it.",
 			of:     []string{"internal/operator", "internal/installer"},
-			except: []string{"internal/installer/builtin", "internal/installer/olmv0"},
-			never:  []string{module + "internal/installer/builtin", module + "internal/installer/olmv0", module + "internal/csvchain", module + "internal/status"},
+			except: []string{"internal/installer/builtin", "internal/installer/helm", "internal/installer/olmv0", "internal/installer/workload"},
+			never: []string{module + "internal/installer/builtin", module + "internal/installer/helm", module + "internal/installer/olmv0",
+				module + "internal/installer/workload", module + "internal/csvchain", module + "internal/status"},
 		},
 		"Mechanisms": {
 			reason: "Mechanisms import no controller, and no package that computes a status.",

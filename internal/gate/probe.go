@@ -42,6 +42,9 @@ func (in Inputs) probeObjection() *Hold {
 		}
 		return notRead("Probe %s does not exist; operator-status creates it from the annotations of the CustomResourceDefinitions", in.Running.Path())
 	}
+	if _, other := probe.Operator(); other && in.Running.Kind == v1alpha1.ClusterServiceVersionKind && !in.OptedIn {
+		return nil // it only has the name
+	}
 	upgradeable := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
 	switch {
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:

@@ -40,7 +40,7 @@ type Probes struct {
 // Status returns the status of a Probe according to its custom resources as they are now. Resources that cannot be read
 // are unknown, and the condition Synced has the reason: that is not an error.
 func (l Probes) Status(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) (*v1alpha1.ProbeStatus, error) {
-	accounts, noIdentity, err := operand.Accounts(ctx, l.Reader, probe, csv)
+	accounts, noIdentity, err := operand.Accounts(ctx, l.Reader, probe, operand.OwnerByCSV(probe, csv))
 	if err != nil {
 		return nil, err
 	}

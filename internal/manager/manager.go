@@ -59,7 +59,6 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/optin"
-	"github.com/operator-status/operator-status/internal/upgradehold"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -355,9 +354,14 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err != nil {
 		return err
 	}
-	if err := addProbes(ctx, mgr, config, installed, mode, o, identity, optIns); err != nil {
+	found, err := newOperators(mgr)
+	if err != nil {
 		return err
 	}
+	if err := addProbes(ctx, mgr, config, installed, mode, o, identity, optIns, found); err != nil {
+		return err
+	}
+	installed.when(func() error { return addHolds(mgr, o, found) }, upgradeHoldKind)
 	if err := addMetrics(ctx, mgr, installed); err != nil {
 		return err
 	}
@@ -379,7 +383,7 @@ func probeReader(mgr ctrl.Manager, o Options, identity string) func(context.Cont
 
 // addProbes adds the controllers of Probes, and the OperatorCondition gate, which acts unless the built-in loops run.
 func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, installed *crdGate, mode *lifecycle.Switch, o Options, identity string,
-	optIns optIns) error {
+	optIns optIns, found operators) error {
 	engine := watch.New(config, mgr.GetLogger().WithName("watch"))
 	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -393,6 +397,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 	}
 	probes := probe.NewStatusReconciler(mgr.GetClient(), engine, mgr.GetEventRecorder(UserAgent), identity)
 	probes.OptIns = optIns.Store
+	probes.Operators = probe.Operators{Find: found.find, Changes: found.Cache, Kinds: found.kinds(), Of: found.of}
 	probes.Pods = probe.Pods{Live: mgr.GetAPIReader(), Image: ownImage(mgr.GetAPIReader(), o.ProbeReaderImage), Namespace: o.Namespace}
 	if o.HideForeignNames {
 		probes.HideForeignNames()
@@ -448,9 +453,7 @@ func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity st
 	holds := &olmv0controller.HoldReconciler{
 		Client: mgr.GetClient(), OptIns: optIns, Identity: identity, Self: self(),
 		BesideOLM: func() bool { return lifecycle.OLM(mode.Mode()) },
-		Holds: &upgradehold.Writer{
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(UserAgent), Namespace: o.Namespace, Now: time.Now,
-		},
+		Holds:     newHoldWriter(mgr, o),
 	}
 	whileLoopsRun := func(r reconcile.Reconciler) reconcile.Reconciler {
 		return mode.While(func(m lifecycle.Mode) bool { return lifecycle.OLM(m) || lifecycle.Builtin(m) }, r)

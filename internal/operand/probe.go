@@ -113,19 +113,35 @@ func OrAll(namespaces []string) []string {
 	return slices.Compact(out)
 }
 
-// Accounts returns the existing service accounts that a Probe may read with, in order of preference. csv is that of its
-// operator, or nil. If no account exists, the Problem states why.
-func Accounts(ctx context.Context, c client.Reader, probe *v1alpha1.Probe,
-	csv *v1alpha1.ClusterServiceVersion) ([]types.NamespacedName, *condition.Problem, error) {
-	var names []string
+// Owner is the operator that a Probe is about.
+type Owner struct {
+	// Description is for messages: "ClusterServiceVersion foo.v1".
+	Description string
+
+	// Exists is false if there is no such operator. Accounts are the names of its service accounts, in order of preference.
+	Exists   bool
+	Accounts []string
+}
+
+// OwnerByCSV returns the operator of the ClusterServiceVersion of a Probe's name, which is nil if it does not exist.
+func OwnerByCSV(probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion) Owner {
+	out := Owner{Description: "ClusterServiceVersion " + probe.Name, Exists: csv != nil}
+	if csv != nil {
+		out.Accounts = csv.ServiceAccounts()
+	}
+	return out
+}
+
+// Accounts returns the existing service accounts that a Probe may read with, in order of preference. If none exists, the Problem states
+// why.
+func Accounts(ctx context.Context, c client.Reader, probe *v1alpha1.Probe, owner Owner) ([]types.NamespacedName, *condition.Problem, error) {
+	names := owner.Accounts
 	switch {
 	case probe.Spec.ServiceAccountName != "":
 		names = []string{probe.Spec.ServiceAccountName}
-	case csv != nil:
-		names = csv.ServiceAccounts()
-	default:
+	case !owner.Exists:
 		return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
-			"ClusterServiceVersion %s, whose service account would be used, does not exist: set spec.serviceAccountName", probe.Name)}, nil
+			"%s, whose service account would be used, does not exist: set spec.serviceAccountName", owner.Description)}, nil
 	}
 	var out []types.NamespacedName
 	for _, name := range names {
@@ -143,7 +159,7 @@ func Accounts(ctx context.Context, c client.Reader, probe *v1alpha1.Probe,
 	}
 	if len(names) == 0 {
 		return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
-			"ClusterServiceVersion %s names no service account: set spec.serviceAccountName", probe.Name)}, nil
+			"%s names no service account: set spec.serviceAccountName", owner.Description)}, nil
 	}
 	return nil, &condition.Problem{Reason: v1alpha1.ReasonNoIdentity, Message: fmt.Sprintf(
 		"No service account %s exists in namespace %s", strings.Join(names, " or "), probe.Namespace)}, nil

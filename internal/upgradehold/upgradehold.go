@@ -47,6 +47,10 @@ type Operator struct {
 	// updates does not allow it.
 	Allowed string
 
+	// NotHeld are the names of the CustomResourceDefinitions that may change meanwhile, since the operator does not serve them in all
+	// namespaces.
+	NotHeld []string
+
 	// Denied returns the updates that the API server denies, except for the version that is allowed. It is nil if the installer
 	// asks the gate itself.
 	Denied func(allowed string) *holdv1alpha1.DeniedUpdates
@@ -213,7 +217,7 @@ func (w *Writer) update(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Ope
 		w.seen.Store(h.Spec.Operator, struct{}{})
 	}
 	in := upgradeholdstatus.Inputs{
-		Hold: h, Installed: op.Installed, Reserved: op.Namespace == w.Namespace, Holds: op.Holds, Bound: bound,
+		Hold: h, Installed: op.Installed, Reserved: op.Namespace == w.Namespace, Holds: op.Holds, NotHeld: op.NotHeld, Bound: bound,
 		Now: metav1.NewTime(w.Now()).Rfc3339Copy(),
 	}
 	allowed := ""
@@ -232,14 +236,9 @@ func (w *Writer) update(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Ope
 		return err
 	}
 	w.written.Note(h)
-	if allowed != "" && !allows(before, allowed) && allows(desired, allowed) {
+	if allowed != "" && !before.Denied.Allows(allowed) && desired.Denied.Allows(allowed) {
 		w.Recorder.Eventf(op.Request, h, corev1.EventTypeWarning, v1alpha1.EventUpgradeOverridden, v1alpha1.EventActionApprove,
 			"The update to %s is allowed by an annotation. Without it, the update would be held: %s", allowed, desired.Message)
 	}
 	return nil
-}
-
-// allows reports whether a version is excepted from what an UpgradeHold denies.
-func allows(status holdv1alpha1.UpgradeHoldStatus, version string) bool {
-	return status.Denied != nil && status.Denied.InstallPlans != nil && slices.Contains(status.Denied.InstallPlans.Except, version)
 }

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,17 +30,26 @@ const (
 	// InstallerOLM is the Operator Lifecycle Manager, or the built-in loops of operator-status, which have its API. An operator
 	// is identified by its Subscription.
 	InstallerOLM Installer = "OLM"
+
+	// InstallerHelm is Helm, or a program that writes releases as Helm does, such as Flux's helm-controller. An operator is
+	// identified by its release.
+	InstallerHelm Installer = "Helm"
+
+	// InstallerWorkload is any other program, such as Argo CD, Flux's kustomize-controller or kubectl. An operator is identified by
+	// the Deployment, StatefulSet or DaemonSet that it runs in.
+	InstallerWorkload Installer = "Workload"
 )
 
 // OperatorReference identifies an operator across its versions.
 type OperatorReference struct {
-	// Installer is the program that installs the operator.
+	// Installer is the program that installs the operator: OLM, Helm, or Workload for any other.
 	// +optional
-	// +kubebuilder:validation:Enum=OLM
+	// +kubebuilder:validation:Enum=OLM;Helm;Workload
 	// +kubebuilder:default=OLM
 	Installer Installer `json:"installer,omitempty"`
 
-	// Namespace of the object that asks for the operator's updates. For OLM, this is the Subscription.
+	// Namespace of the object that asks for the operator's updates. For OLM, this is the Subscription, and for Helm the release.
+	// Otherwise it is the Deployment, StatefulSet or DaemonSet that the operator runs in.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="!(self in ['kube-system', 'kube-public', 'kube-node-lease'])",message="updates in the namespaces of Kubernetes itself cannot be held"
@@ -121,6 +131,28 @@ type DeniedUpdates struct {
 	// InstallPlans of OLM.
 	// +optional
 	InstallPlans *DeniedInstallPlans `json:"installPlans,omitempty"`
+
+	// Revisions of a Helm release.
+	// +optional
+	Revisions *DeniedRevisions `json:"revisions,omitempty"`
+
+	// Workload that must keep its images, with its CustomResourceDefinitions, which must keep their versions.
+	// +optional
+	Workload *DeniedWorkload `json:"workload,omitempty"`
+}
+
+// Allows reports whether a version of the operator may be installed although others are denied.
+func (d *DeniedUpdates) Allows(version string) bool {
+	switch {
+	case d == nil:
+		return false
+	case d.InstallPlans != nil:
+		return slices.Contains(d.InstallPlans.Except, version)
+	case d.Revisions != nil:
+		return slices.Contains(d.Revisions.Except, version)
+	default:
+		return d.Workload != nil && slices.Contains(d.Workload.Except, version)
+	}
 }
 
 // DeniedInstallPlans selects the approved InstallPlans that install another version of an operator. Those that update only other
@@ -143,6 +175,44 @@ type DeniedInstallPlans struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=5
 	Except []string `json:"except,omitempty"`
+}
+
+// DeniedRevisions selects the records that Helm writes before it changes anything.
+type DeniedRevisions struct {
+	// Namespace and Release are those of the release.
+	Namespace string `json:"namespace"`
+	Release   string `json:"release"`
+
+	// Statuses of the records that are denied: pending-upgrade, and pending-rollback unless the release needs to be repaired.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=5
+	Statuses []string `json:"statuses"`
+
+	// Except is the revision that a user allows.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=5
+	Except []string `json:"except,omitempty"`
+}
+
+// DeniedWorkload selects the changes of a workload and of CustomResourceDefinitions that update an operator.
+type DeniedWorkload struct {
+	// Kind, Namespace and Name of the Deployment, StatefulSet or DaemonSet.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+
+	// Except are the images that it may get: those that it runs, and one that a user allows.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	Except []string `json:"except,omitempty"`
+
+	// CustomResourceDefinitions are the names of those that the operator serves. It is empty if a user allows another image.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	CustomResourceDefinitions []string `json:"customResourceDefinitions,omitempty"`
 }
 
 // UpgradeHold states that an operator must not be updated. operator-status creates one for each operator whose conditions do not
@@ -191,6 +261,22 @@ func (h *UpgradeHold) IsReported() bool { return h.Labels[LabelReported] == "tru
 // SubscribedOperator returns the reference to the operator of a Subscription.
 func SubscribedOperator(namespace, name string) OperatorReference {
 	return OperatorReference{Installer: InstallerOLM, Namespace: namespace, Name: name}
+}
+
+// ReservedNamespaces are those of Kubernetes itself, in which updates cannot be held.
+var ReservedNamespaces = []string{metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease"}
+
+// String describes an operator in messages: Subscription foo/foo, Helm release foo/foo.
+func (r OperatorReference) String() string {
+	what := "workload"
+	switch r.Installer {
+	case InstallerOLM:
+		what = "Subscription"
+	case InstallerHelm:
+		what = "Helm release"
+	case InstallerWorkload:
+	}
+	return what + " " + r.Namespace + "/" + r.Name
 }
 
 // longestName limits the name of an UpgradeHold. It leaves room for what the API server appends to generateName.

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 )
 
 // ProbeKind is the kind of a Probe.
@@ -59,15 +61,20 @@ const (
 // ProbeSpec defines which custom resources determine the status of an operator, and how to evaluate their conditions.
 // +kubebuilder:validation:XValidation:rule="!has(self.manager) || self.manager != 'operator' || !has(self.probeResources) || size(self.probeResources) == 0",message="probeResources must be empty if manager is operator: the operator writes the status itself"
 // +kubebuilder:validation:XValidation:rule="!has(self.isolation) || self.isolation != 'Pod' || !has(self.manager) || self.manager != 'operator'",message="isolation must not be Pod if manager is operator: there is nothing to read"
+// +kubebuilder:validation:XValidation:rule="!has(self.operator) || !has(self.manager) || self.manager != 'crdAnnotations'",message="operator must not be set if manager is crdAnnotations: the operator is that of the ClusterServiceVersion of the same name"
 type ProbeSpec struct {
 	// Manager defines the owner of this Probe. If omitted, its author owns the spec and operator-status writes the
 	// status.
 	// +optional
 	Manager ProbeManager `json:"manager,omitempty"`
 
+	// Operator is the operator that the Probe is about, in any version, if it is not that of a ClusterServiceVersion.
+	// +optional
+	Operator *ProbedOperator `json:"operator,omitempty"`
+
 	// ServiceAccountName is the name of the service account, in the Probe's namespace, that is impersonated to read the
-	// custom resources. If omitted, it is the first service account of the ClusterServiceVersion of the same name that
-	// exists and may list and watch them.
+	// custom resources. If omitted, it is the first service account of the operator that exists and may list and watch them:
+	// of the ClusterServiceVersion of the same name, or of the workloads of spec.operator.
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service Account",xDescriptors="urn:alm:descriptor:io.kubernetes:ServiceAccount"
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -95,6 +102,18 @@ type ProbeSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	ProbeResources []ProbeResource `json:"probeResources,omitempty"`
+}
+
+// ProbedOperator names an operator in the namespace of a Probe, which holds its updates in any version.
+type ProbedOperator struct {
+	// Installer is the program that installs the operator: Helm, or Workload for another one than OLM.
+	// +kubebuilder:validation:Enum=Helm;Workload
+	Installer holdv1alpha1.Installer `json:"installer"`
+
+	// Name of the Helm release, or of the Deployment, StatefulSet or DaemonSet that the operator runs in.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
 }
 
 // ProbeResource names one kind of custom resource and the expressions that evaluate its conditions.
@@ -255,7 +274,8 @@ type ProbeSummary struct {
 	Omitted int32 `json:"omitted"`
 }
 
-// Probe reports whether the operator of the ClusterServiceVersion with the same name may be updated.
+// Probe reports whether an operator may be updated: that of the ClusterServiceVersion with the same name, or the one that
+// spec.operator names.
 //
 // +kubebuilder:object:root=true
 // +operator-sdk:csv:customresourcedefinitions:displayName="Probe",resources={{ClusterServiceVersion,v1alpha1,""}}
@@ -280,6 +300,15 @@ type Probe struct {
 	// Status reports whether the operator may be updated.
 	// +optional
 	Status ProbeStatus `json:"status,omitzero"`
+}
+
+// Operator returns the operator that a Probe names, and false if it is that of the ClusterServiceVersion of the same name.
+func (p *Probe) Operator() (holdv1alpha1.OperatorReference, bool) {
+	if p.Spec == nil || p.Spec.Operator == nil {
+		return holdv1alpha1.OperatorReference{}, false
+	}
+	named := p.Spec.Operator
+	return holdv1alpha1.OperatorReference{Installer: named.Installer, Namespace: p.Namespace, Name: named.Name}, true
 }
 
 // IsIsolated reports whether a pod of its own reads the custom resources of the Probe.

@@ -65,8 +65,8 @@ func (p plan) resources(subs map[reading]*watch.Subscription, refused map[readin
 }
 
 // plan decides how to read each resource of a Probe: which kind, in which existing namespaces, with which account.
-func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1.ClusterServiceVersion, namespaces targets) (plan, error) {
-	accounts, noIdentity, err := operand.Accounts(ctx, r.Client, probe, csv)
+func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, owner operand.Owner, namespaces targets) (plan, error) {
+	accounts, noIdentity, err := operand.Accounts(ctx, r.Client, probe, owner)
 	if err != nil {
 		return nil, err
 	}

@@ -29,11 +29,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
@@ -56,6 +58,9 @@ type StatusReconciler struct {
 	// Pods runs the readers of Probes with isolation Pod.
 	Pods Pods
 
+	// Operators finds the operators that Probes name.
+	Operators Operators
+
 	readings *readings
 
 	written        kube.Written
@@ -64,6 +69,8 @@ type StatusReconciler struct {
 	blind          sync.Map    // by types.NamespacedName: the Unix time since which the Probe cannot read, as of its last Event
 	// watchNamespaces starts the watch on namespaces, when the first Probe depends on them.
 	watchNamespaces func() error
+	// watchOperators starts the watch on the parts of operators, when the first Probe names one.
+	watchOperators func() error
 	// watchPods starts the watch on the Deployments of readers, when the first Probe has isolation Pod.
 	watchPods func() error
 
@@ -193,23 +200,8 @@ func (r *StatusReconciler) read(ctx context.Context, probe *v1alpha1.Probe) (pro
 // prepare gathers everything that the status depends on, except the custom resources, and how to read those.
 func (r *StatusReconciler) prepare(ctx context.Context, probe *v1alpha1.Probe) (probestatus.Inputs, plan, error) {
 	in := probestatus.Inputs{Probe: probe, Reader: r.Identity, HideForeign: r.readings.ownFirst, Now: metav1.NewTime(r.Clock())}
-	key := client.ObjectKeyFromObject(probe)
-	csv, err := csvOf(ctx, r.Client, key)
+	csv, owner, err := r.owner(ctx, &in)
 	if err != nil {
-		return in, nil, err
-	}
-	if csv == nil {
-		if in.OperatorNotFound, err = operatorNotFound(ctx, r.Client, key); err != nil {
-			return in, nil, err
-		}
-	}
-	if err = r.annotations(ctx, csv, &in); err != nil {
-		return in, nil, err
-	}
-	if in.GateConflict, err = r.gateConflict(ctx, key); err != nil {
-		return in, nil, err
-	}
-	if in.Held, err = r.held(ctx, key); err != nil {
 		return in, nil, err
 	}
 	named, err := r.targets(ctx, probe, csv)
@@ -224,8 +216,53 @@ func (r *StatusReconciler) prepare(ctx context.Context, probe *v1alpha1.Probe) (
 	if problem := missingNamespaces(targets.missing); problem != nil {
 		in.Problems = append(in.Problems, *problem)
 	}
-	plan, err := r.plan(ctx, probe, csv, targets)
+	plan, err := r.plan(ctx, probe, owner, targets)
 	return in, plan, err
+}
+
+// owner reads the operator that a Probe is about, and its own reports. The ClusterServiceVersion is nil if the Probe names another
+// operator, or if it does not exist.
+func (r *StatusReconciler) owner(ctx context.Context, in *probestatus.Inputs) (*v1alpha1.ClusterServiceVersion, operand.Owner, error) {
+	if of, ok := in.Probe.Operator(); ok {
+		owner, err := r.named(ctx, of, in)
+		return nil, owner, err
+	}
+	key := client.ObjectKeyFromObject(in.Probe)
+	csv, err := csvOf(ctx, r.Client, key)
+	if err != nil {
+		return nil, operand.Owner{}, err
+	}
+	if csv == nil {
+		if in.OperatorNotFound, err = operatorNotFound(ctx, r.Client, key); err != nil {
+			return nil, operand.Owner{}, err
+		}
+	}
+	if err = r.annotations(ctx, csv, in); err != nil {
+		return nil, operand.Owner{}, err
+	}
+	if in.GateConflict, err = r.gateConflict(ctx, key); err != nil {
+		return nil, operand.Owner{}, err
+	}
+	in.Held, err = r.held(ctx, key)
+	return csv, operand.OwnerByCSV(in.Probe, csv), err
+}
+
+// named reads the operator that a Probe names.
+func (r *StatusReconciler) named(ctx context.Context, of holdv1alpha1.OperatorReference, in *probestatus.Inputs) (operand.Owner, error) {
+	out := operand.Owner{Description: of.String()}
+	if err := r.watchOperators(); err != nil {
+		return out, fmt.Errorf("watching workloads: %w", err)
+	}
+	installed, err := r.Operators.Find(ctx, of)
+	switch {
+	case err != nil:
+		return out, fmt.Errorf("reading %s: %w", of, err)
+	case installed == nil:
+		in.OperatorNotFound = fmt.Sprintf("No version of the operator of %s has run, which this Probe names", of)
+	default:
+		out.Exists, out.Accounts = true, installed.Accounts
+	}
+	return out, nil
 }
 
 // annotations reads the state of the annotations behind a Probe's spec: the problems with them, whether the spec is
@@ -388,6 +425,7 @@ func (r *StatusReconciler) SetupWithManager(mgr ctrl.Manager) (controller.Contro
 		return nil, err
 	}
 	r.watchPods = sync.OnceValue(func() error { return r.Pods.watch(mgr, c) })
+	r.watchOperators = sync.OnceValue(func() error { return r.watchParts(c) })
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	r.watchNamespaces = sync.OnceValue(func() error {

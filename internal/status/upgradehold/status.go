@@ -19,6 +19,7 @@ const AnyVersion = "<version>"
 
 const (
 	mostHolds     = 20   // limits holds in a status
+	mostNotHeld   = 5    // limits the CustomResourceDefinitions in a message
 	longestCause  = 1024 // bytes of the message of a hold
 	longestDenial = 4096 // bytes of the message of a status: the API server ignores longer ones than 5 KiB
 )
@@ -38,6 +39,9 @@ type Inputs struct {
 
 	// Denied are the updates that the API server denies meanwhile. It is nil if the installer asks the gate itself.
 	Denied *holdv1alpha1.DeniedUpdates
+
+	// NotHeld are the names of CustomResourceDefinitions that may change meanwhile.
+	NotHeld []string
 
 	// Bound is true if a policy denies them.
 	Bound bool
@@ -102,7 +106,7 @@ func (in Inputs) held() metav1.Condition {
 		out.Reason, out.Message = holdv1alpha1.ReasonExpired, "spec.until has passed"
 	case !in.Installed:
 		out.Reason = holdv1alpha1.ReasonOperatorNotFound
-		out.Message = fmt.Sprintf("No version of the operator of Subscription %s/%s has run. A first installation is never held", operator.Namespace, operator.Name)
+		out.Message = fmt.Sprintf("No version of the operator of %s has run. A first installation is never held", operator)
 	case len(holds) == 0: // it is about to be deleted
 		out.Reason, out.Message = holdv1alpha1.ReasonExpired, "The operator allows its update"
 	default:
@@ -120,12 +124,34 @@ func (in Inputs) enforced(held metav1.Condition) metav1.Condition {
 	case in.Denied == nil:
 		out.Reason, out.Message = holdv1alpha1.ReasonLoopsWait, "The built-in loops do not start the update"
 	case in.Bound:
-		out.Reason, out.Message = holdv1alpha1.ReasonPolicyBound, "The API server denies the approved InstallPlan of an update"
+		out.Reason, out.Message = holdv1alpha1.ReasonPolicyBound, "The API server denies "+updates(in.Denied)+in.butNot()
 	default:
 		out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonPolicyNotBound
 		out.Message = "The hold is reported, not enforced: apply policies.yaml of the release, or undo release --all"
 	}
 	return out
+}
+
+// butNot names the CustomResourceDefinitions that may change meanwhile, as the end of a sentence.
+func (in Inputs) butNot() string {
+	if len(in.NotHeld) == 0 {
+		return ""
+	}
+	return ", but not changes of " + messages.List(in.NotHeld, mostNotHeld, ", ") + ", since no service account of the operator may report on them in all namespaces"
+}
+
+// updates describes the updates that are denied.
+func updates(denied *holdv1alpha1.DeniedUpdates) string {
+	switch {
+	case denied.Revisions != nil:
+		return "the record of another revision, which Helm writes before it changes anything"
+	case denied.Workload != nil && len(denied.Workload.CustomResourceDefinitions) > 0:
+		return "other images in the workload, and other versions in its CustomResourceDefinitions"
+	case denied.Workload != nil:
+		return "other images in the workload"
+	default:
+		return "the approved InstallPlan of an update"
+	}
 }
 
 // denial returns the message for an installer whose update is denied, as the continuation of "The update to <version> is held: ".

@@ -1,0 +1,218 @@
+// Package upgradehold keeps the UpgradeHolds of operators that no ClusterServiceVersion describes: those that a Probe names, or an
+// UpgradeHold of a user.
+package upgradehold
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/kube"
+	upgradeholdstatus "github.com/operator-status/operator-status/internal/status/upgradehold"
+	"github.com/operator-status/operator-status/internal/upgradehold"
+)
+
+// Reconciler keeps the UpgradeHolds of operators. A request is for an operator.
+type Reconciler struct {
+	// Client reads from the cache.
+	Client client.Client
+
+	// Operators finds an operator that is not OLM's, or returns nil if no version of it has run.
+	Operators func(context.Context, holdv1alpha1.OperatorReference) (*installer.Installed, error)
+
+	// Changes is the cache that Operators reads from. The operators of an object of the Kinds there are those that it may be a part
+	// of.
+	Changes cache.Cache
+	Kinds   []client.Object
+	Parts   func(client.Object) []holdv1alpha1.OperatorReference
+
+	Holds *upgradehold.Writer
+
+	serving serving
+
+	// watchChanges starts to watch Changes, once an operator is named.
+	watchChanges func() error
+}
+
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
+// +kubebuilder:rbac:groups=operatorstatus.io,resources=upgradeholds,verbs=get;list;watch
+// +kubebuilder:rbac:groups=operators.coreos.com,resources=probes,verbs=get;list;watch
+
+// Reconcile writes the UpgradeHolds of an operator.
+func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorReference) (reconcile.Result, error) {
+	op := upgradehold.Operator{OperatorReference: of}
+	probes, err := r.probes(ctx, of)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	holds := &holdv1alpha1.UpgradeHoldList{}
+	if err := r.Client.List(ctx, holds, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	}
+	byUsers := gate.ByUsers(holds.Items, of, time.Now())
+	named := len(probes) > 0 || len(byUsers) > 0
+	if named && !slices.Contains(holdv1alpha1.ReservedNamespaces, of.Namespace) {
+		if err := r.watchChanges(); err != nil {
+			return reconcile.Result{}, fmt.Errorf("watching workloads: %w", err)
+		}
+		installed, err := r.Operators(ctx, of)
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("reading %s: %w", of, err)
+		}
+		if installed != nil {
+			if op, err = r.describe(ctx, op, installed, probes, byUsers); err != nil {
+				return reconcile.Result{}, err
+			}
+		}
+	}
+	result, err := r.Holds.Write(ctx, op)
+	return kube.Requeue(result, err)
+}
+
+// describe adds the gate's decision about an operator. All of its Probes have to allow an update.
+func (r *Reconciler) describe(ctx context.Context, op upgradehold.Operator, installed *installer.Installed, probes []*v1alpha1.Probe,
+	byUsers []holdv1alpha1.UpgradeHold) (upgradehold.Operator, error) {
+	op.Request, op.Installed = objectOf(installed), true
+	op.Allowed = installed.Request.Annotations[v1alpha1.AnnotationAllowUpgrade]
+	in := gate.Inputs{Request: &installed.Request, Running: &installed.Running, Target: upgradeholdstatus.AnyVersion, UpgradeHolds: byUsers}
+	op.Holds = gate.Evaluate(in).Holds
+	in.UpgradeHolds = nil
+	for _, probe := range probes {
+		in.Probe = probe
+		op.Holds = append(op.Holds, gate.Evaluate(in.AsReported()).Holds...)
+	}
+	var crds []string
+	if len(op.Holds) > 0 && op.Installer == holdv1alpha1.InstallerWorkload {
+		var err error
+		if crds, op.NotHeld, err = r.serving.served(ctx, accountsOf(op, installed), probes); err != nil {
+			return op, err
+		}
+	}
+	op.Denied = func(allowed string) *holdv1alpha1.DeniedUpdates { return installed.Denied(allowed, crds) }
+	return op, nil
+}
+
+func accountsOf(op upgradehold.Operator, installed *installer.Installed) []types.NamespacedName {
+	out := make([]types.NamespacedName, 0, len(installed.Accounts))
+	for _, name := range installed.Accounts {
+		out = append(out, types.NamespacedName{Namespace: op.Namespace, Name: name})
+	}
+	return out
+}
+
+// objectOf returns the object that Events about an operator are on.
+func objectOf(installed *installer.Installed) client.Object {
+	ref, out := installed.Request.Ref, &metav1.PartialObjectMetadata{}
+	group := "apps"
+	if ref.Kind == "Secret" {
+		group = ""
+	}
+	out.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: ref.Kind})
+	out.Namespace, out.Name = ref.Namespace, ref.Name
+	return out
+}
+
+// probes returns the Probes that name an operator.
+func (r *Reconciler) probes(ctx context.Context, of holdv1alpha1.OperatorReference) ([]*v1alpha1.Probe, error) {
+	list := &v1alpha1.ProbeList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(of.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the Probes of namespace %s: %w", of.Namespace, err)
+	}
+	var out []*v1alpha1.Probe
+	for i := range list.Items {
+		if named, ok := list.Items[i].Operator(); ok && named == of {
+			out = append(out, &list.Items[i])
+		}
+	}
+	return out, nil
+}
+
+// SetupWithManager enqueues an operator when a Probe or UpgradeHold that names it, or a part of it, changes, and all when the policies
+// do.
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	c, err := builder.TypedControllerManagedBy[holdv1alpha1.OperatorReference](mgr).
+		Named("upgradehold").
+		Watches(&v1alpha1.Probe{}, enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return ofProbe(o) })).
+		Watches(&holdv1alpha1.UpgradeHold{}, enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return ofHold(o) })).
+		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, enqueue(r.all)).
+		Build(r)
+	if err != nil {
+		return err
+	}
+	r.serving = serving{r.Client, utilcache.NewExpiring()}
+	r.watchChanges = sync.OnceValue(func() error { return r.watch(c) })
+	return nil
+}
+
+// watch watches the parts of operators.
+func (r *Reconciler) watch(c controller.TypedController[holdv1alpha1.OperatorReference]) error {
+	parts := enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return r.Parts(o) })
+	for _, kind := range r.Kinds {
+		if err := c.Watch(source.TypedKind(r.Changes, kind, parts)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mapping returns the operators that an object is about.
+type mapping = handler.TypedMapFunc[client.Object, holdv1alpha1.OperatorReference]
+
+func enqueue(of mapping) handler.TypedEventHandler[client.Object, holdv1alpha1.OperatorReference] {
+	return handler.TypedEnqueueRequestsFromMapFunc(of)
+}
+
+func ofProbe(o client.Object) []holdv1alpha1.OperatorReference {
+	if named, ok := o.(*v1alpha1.Probe).Operator(); ok {
+		return []holdv1alpha1.OperatorReference{named}
+	}
+	return nil
+}
+
+func ofHold(o client.Object) []holdv1alpha1.OperatorReference {
+	if of := o.(*holdv1alpha1.UpgradeHold).Spec.Operator; of.Installer != holdv1alpha1.InstallerOLM {
+		return []holdv1alpha1.OperatorReference{of}
+	}
+	return nil
+}
+
+// all returns the operators that a Probe or UpgradeHold names.
+func (r *Reconciler) all(ctx context.Context, _ client.Object) []holdv1alpha1.OperatorReference {
+	probes, holds := &v1alpha1.ProbeList{}, &holdv1alpha1.UpgradeHoldList{}
+	for _, list := range []client.ObjectList{probes, holds} {
+		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			log.FromContext(ctx).Error(err, "Failed to list the operators to enqueue")
+			return nil
+		}
+	}
+	var out []holdv1alpha1.OperatorReference
+	for i := range probes.Items {
+		out = append(out, ofProbe(&probes.Items[i])...)
+	}
+	for i := range holds.Items {
+		out = append(out, ofHold(&holds.Items[i])...)
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package upgradehold
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operand"
+)
+
+// reviewedFor is how long the answer of the API server to a review counts.
+const reviewedFor = 5 * time.Minute
+
+// serving finds the CustomResourceDefinitions that an operator serves: those whose custom resources it may report on in all namespaces.
+// The author of a Probe may name any, and must not hold those of other operators.
+type serving struct {
+	client   client.Client
+	reviewed *utilcache.Expiring // bool by question
+}
+
+// question is whether a service account may report on the custom resources of a CustomResourceDefinition.
+type question struct {
+	account types.NamespacedName
+	crd     string
+}
+
+// served returns the names of the CustomResourceDefinitions that Probes name: those that the accounts serve, and the others.
+func (s serving) served(ctx context.Context, accounts []types.NamespacedName, probes []*v1alpha1.Probe) (out, others []string, err error) {
+	for _, probe := range probes {
+		for _, r := range probe.Spec.ProbeResources {
+			crd, problem, err := operand.FindCRD(ctx, s.client, r.CRDName())
+			if err != nil {
+				return nil, nil, err
+			}
+			if problem != nil || slices.Contains(out, crd.Name) || slices.Contains(others, crd.Name) {
+				continue
+			}
+			serves, err := s.any(ctx, accounts, crd)
+			if err != nil {
+				return nil, nil, err
+			}
+			if serves {
+				out = append(out, crd.Name)
+			} else {
+				others = append(others, crd.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	slices.Sort(others)
+	return out, others, nil
+}
+
+// any reports whether one of the accounts serves a CustomResourceDefinition.
+func (s serving) any(ctx context.Context, accounts []types.NamespacedName, crd *apiextensions.CustomResourceDefinition) (bool, error) {
+	for _, account := range accounts {
+		q := question{account, crd.Name}
+		answer, ok := s.reviewed.Get(q)
+		if !ok {
+			allowed, err := s.review(ctx, account, crd)
+			if err != nil {
+				return false, err
+			}
+			s.reviewed.Set(q, allowed, reviewedFor)
+			answer = allowed
+		}
+		if answer.(bool) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// review asks the API server whether an account may report on the custom resources of a CustomResourceDefinition in all namespaces.
+func (s serving) review(ctx context.Context, account types.NamespacedName, crd *apiextensions.CustomResourceDefinition) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:   serviceaccount.MakeUsername(account.Namespace, account.Name),
+		Groups: append(serviceaccount.MakeGroupNames(account.Namespace), user.AllAuthenticated),
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: "update", Group: crd.Spec.Group, Version: operand.ServedVersion(crd), Resource: crd.Spec.Names.Plural, Subresource: reportedIn(crd),
+		},
+	}}
+	if err := s.client.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("checking whether service account %s serves CustomResourceDefinition %s: %w", account, crd.Name, err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// reportedIn returns the subresource in which an operator reports on custom resources. It is empty if they have none.
+func reportedIn(crd *apiextensions.CustomResourceDefinition) string {
+	for _, v := range crd.Spec.Versions {
+		if v.Name == operand.ServedVersion(crd) && v.Subresources != nil && v.Subresources.Status != nil {
+			return "status"
+		}
+	}
+	return ""
+}

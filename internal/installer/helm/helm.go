@@ -1,0 +1,147 @@
+// Package helm describes the operators of Helm releases, by the labels of the records that Helm keeps of them and by its annotations on
+// their objects. It is pure.
+package helm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+// Labels of a record of a release. They are the same in Helm 3 and 4.
+const (
+	LabelOwner    = "owner"
+	LabelName     = "name"
+	LabelStatus   = "status"
+	LabelRevision = "version"
+
+	// Owner is the value of LabelOwner.
+	Owner = "helm"
+)
+
+// Annotations that Helm sets on the objects of a chart, apart from those in its folder `crds`.
+const (
+	AnnotationRelease   = "meta.helm.sh/release-name"
+	AnnotationNamespace = "meta.helm.sh/release-namespace"
+)
+
+// Statuses of the record of a revision, in the terms of Helm.
+const (
+	deployed        = "deployed"
+	superseded      = "superseded"
+	pendingUpgrade  = "pending-upgrade"
+	pendingRollback = "pending-rollback"
+)
+
+// Release is a Helm release.
+type Release struct {
+	// Namespace is that of its records.
+	Namespace, Name string
+
+	// Revision is the number of the last one, or 0 if no record may be read.
+	Revision int
+
+	// Ran is true if a revision was installed completely, as far as is known.
+	Ran bool
+
+	// Complete is true if the last revision was. Annotations are those of its record.
+	Complete    bool
+	Annotations map[string]string
+
+	Workloads []installer.Workload
+}
+
+// Find returns a release, or nil if neither a record nor a workload of it exists. records and workloads are those of its namespace, or
+// of more.
+func Find(of holdv1alpha1.OperatorReference, records []metav1.PartialObjectMetadata, workloads []installer.Workload) *Release {
+	out := &Release{Namespace: of.Namespace, Name: of.Name}
+	for i := range records {
+		if r := &records[i]; r.Namespace == of.Namespace && r.Labels[LabelOwner] == Owner && r.Labels[LabelName] == of.Name {
+			out.add(r)
+		}
+	}
+	for _, w := range workloads {
+		if Owns(of, w) {
+			out.Workloads = append(out.Workloads, w)
+		}
+	}
+	if out.Revision == 0 {
+		if len(out.Workloads) == 0 {
+			return nil
+		}
+		out.Ran, out.Complete = true, true
+	}
+	slices.SortFunc(out.Workloads, func(a, b installer.Workload) int { return cmp.Compare(a.String(), b.String()) })
+	return out
+}
+
+// add adds a record.
+func (r *Release) add(record metav1.Object) {
+	status := record.GetLabels()[LabelStatus]
+	r.Ran = r.Ran || status == deployed || status == superseded
+	if n, err := strconv.Atoi(record.GetLabels()[LabelRevision]); err == nil && n > r.Revision {
+		r.Revision, r.Complete, r.Annotations = n, status == deployed, record.GetAnnotations()
+	}
+}
+
+// OfRecord returns the operator of a release that a record belongs to.
+func OfRecord(record metav1.Object) []holdv1alpha1.OperatorReference {
+	return []holdv1alpha1.OperatorReference{{
+		Installer: holdv1alpha1.InstallerHelm, Namespace: record.GetNamespace(), Name: record.GetLabels()[LabelName],
+	}}
+}
+
+// OfWorkload returns the operator of the release that a workload belongs to, or none.
+func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
+	of := holdv1alpha1.OperatorReference{
+		Installer: holdv1alpha1.InstallerHelm, Namespace: w.Annotations[AnnotationNamespace], Name: w.Annotations[AnnotationRelease],
+	}
+	if of.Name == "" || w.OfCSV {
+		return nil
+	}
+	return []holdv1alpha1.OperatorReference{of}
+}
+
+// Owns reports whether a workload belongs to the release of an operator.
+func Owns(of holdv1alpha1.OperatorReference, w installer.Workload) bool {
+	return slices.Contains(OfWorkload(w), of)
+}
+
+// Installed returns the operator of a release, or nil if no revision of it has run.
+func (r *Release) Installed() *installer.Installed {
+	if r == nil || !r.Ran {
+		return nil
+	}
+	out := &installer.Installed{Accounts: installer.AccountsOf(r.Workloads), Denied: r.denied}
+	out.Running = operator.Version{Ref: operator.Ref{Kind: "Secret", Namespace: r.Namespace, Name: r.record()}}
+	out.Request = operator.Request{Ref: out.Running.Ref, Resource: "secret", Annotations: r.Annotations}
+	if len(r.Workloads) > 0 {
+		first := r.Workloads[0]
+		out.Request = operator.Request{Ref: first.Ref, Resource: first.Resource(), Annotations: first.Annotations}
+	}
+	return out
+}
+
+// record returns the name of the record of the last revision.
+func (r *Release) record() string {
+	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", r.Name, r.Revision)
+}
+
+// denied returns the records of updates. A rollback is one, but repairs a release whose last revision was not installed completely.
+func (r *Release) denied(allowed string, _ []string) *holdv1alpha1.DeniedUpdates {
+	out := &holdv1alpha1.DeniedRevisions{Namespace: r.Namespace, Release: r.Name, Statuses: []string{pendingUpgrade}}
+	if r.Complete {
+		out.Statuses = append(out.Statuses, pendingRollback)
+	}
+	if n, err := strconv.Atoi(allowed); err == nil && n > r.Revision {
+		out.Except = []string{allowed}
+	}
+	return &holdv1alpha1.DeniedUpdates{Revisions: out}
+}

@@ -1,0 +1,104 @@
+package helm
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+var foo = holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: "foo", Name: "foo"}
+
+func record(namespace, release, revision, status string) metav1.PartialObjectMetadata {
+	return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "sh.helm.release.v1." + release + ".v" + revision,
+		Labels:      map[string]string{LabelOwner: Owner, LabelName: release, LabelStatus: status, LabelRevision: revision},
+		Annotations: map[string]string{"record": revision},
+	}}
+}
+
+func workload(kind, name, release string) installer.Workload {
+	return installer.Workload{
+		Ref: operator.Ref{Kind: kind, Namespace: "foo", Name: name}, ServiceAccount: name,
+		Annotations: map[string]string{AnnotationRelease: release, AnnotationNamespace: "foo"},
+	}
+}
+
+func TestInstalled(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		records   []metav1.PartialObjectMetadata
+		workloads []installer.Workload
+		allowed   string
+		request   string // the object on which an update is allowed, or empty if no version has run
+		denied    *holdv1alpha1.DeniedRevisions
+	}{
+		"Deployed": {
+			reason:    "Every later revision of an installed release is an update, also an earlier version.",
+			records:   []metav1.PartialObjectMetadata{record("foo", "foo", "9", "superseded"), record("foo", "foo", "10", "deployed")},
+			workloads: []installer.Workload{workload("StatefulSet", "b", "foo"), workload("Deployment", "c", "foo"), workload("Deployment", "a", "bar")},
+			request:   "Deployment foo/c",
+			denied:    &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}},
+		},
+		"Failed": {
+			reason:  "A rollback repairs a release whose last revision failed.",
+			records: []metav1.PartialObjectMetadata{record("foo", "foo", "1", "deployed"), record("foo", "foo", "2", "failed")},
+			request: "Secret foo/sh.helm.release.v1.foo.v2",
+			denied:  &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade"}},
+		},
+		"Upgrading": {
+			reason:  "So it may, before the revision has failed.",
+			records: []metav1.PartialObjectMetadata{record("foo", "foo", "2", "pending-upgrade"), record("foo", "foo", "1", "deployed")},
+			request: "Secret foo/sh.helm.release.v1.foo.v2",
+			denied:  &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade"}},
+		},
+		"Allowed": {
+			reason:  "A user may allow the next revision.",
+			records: []metav1.PartialObjectMetadata{record("foo", "foo", "1", "deployed")}, allowed: "2",
+			request: "Secret foo/sh.helm.release.v1.foo.v1",
+			denied: &holdv1alpha1.DeniedRevisions{
+				Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}, Except: []string{"2"},
+			},
+		},
+		"AllowedBefore": {
+			reason:  "What was allowed once does not allow another update.",
+			records: []metav1.PartialObjectMetadata{record("foo", "foo", "2", "deployed")}, allowed: "2",
+			request: "Secret foo/sh.helm.release.v1.foo.v2",
+			denied:  &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}},
+		},
+		"Installing":     {reason: "A first installation is not held.", records: []metav1.PartialObjectMetadata{record("foo", "foo", "1", "pending-install")}},
+		"OtherNamespace": {reason: "Releases of other namespaces may have the name.", records: []metav1.PartialObjectMetadata{record("bar", "foo", "1", "deployed")}},
+		"OtherRelease":   {reason: "Other releases do not count.", records: []metav1.PartialObjectMetadata{record("foo", "bar", "1", "deployed")}, workloads: []installer.Workload{workload("Deployment", "bar", "bar")}},
+		"Unrecorded": {
+			reason:    "Records that cannot be read, such as those in a database, are not missed: the workloads are annotated.",
+			workloads: []installer.Workload{workload("Deployment", "foo", "foo")}, request: "Deployment foo/foo",
+			denied: &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}},
+		},
+		"Malformed": {
+			reason:  "A record whose labels are not Helm's is no revision.",
+			records: []metav1.PartialObjectMetadata{record("foo", "foo", "latest", "deployed")},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Find(foo, tc.records, tc.workloads).Installed()
+			if got == nil {
+				if tc.request != "" {
+					t.Fatalf("%s\nno version has run", tc.reason)
+				}
+				return
+			}
+			want := holdv1alpha1.DeniedUpdates{Revisions: tc.denied}
+			if diff := cmp.Diff(want, *got.Denied(tc.allowed, nil)); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			if got.Request.String() != tc.request {
+				t.Errorf("%s\nupdates are allowed on %s, want %s", tc.reason, got.Request.Ref, tc.request)
+			}
+		})
+	}
+}

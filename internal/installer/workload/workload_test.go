@@ -1,0 +1,68 @@
+package workload
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+func TestFind(t *testing.T) {
+	foo := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: "foo", Name: "foo"}
+	workload := func(kind, namespace, name string, ofCSV bool) installer.Workload {
+		return installer.Workload{
+			Ref: operator.Ref{Kind: kind, Namespace: namespace, Name: name}, ServiceAccount: "runs-" + name, Images: []string{"foo:1"}, OfCSV: ofCSV,
+		}
+	}
+	running := workload("Deployment", "foo", "foo", false)
+	crds := []string{"foos.example.com"}
+	cases := map[string]struct {
+		reason    string
+		workloads []installer.Workload
+		allowed   string
+		want      *holdv1alpha1.DeniedWorkload // nil if there is no such operator
+	}{
+		"Running": {
+			reason: "Only the images that run may run, and its CustomResourceDefinitions stay.", workloads: []installer.Workload{running},
+			want: &holdv1alpha1.DeniedWorkload{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}, CustomResourceDefinitions: crds},
+		},
+		"Allowed": {
+			reason: "An image that a user allows comes with its CustomResourceDefinitions.", workloads: []installer.Workload{running}, allowed: "foo:2, proxy:2",
+			want: &holdv1alpha1.DeniedWorkload{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1", "foo:2", "proxy:2"}},
+		},
+		"AllowedBefore": {
+			reason: "What runs already allows nothing else.", workloads: []installer.Workload{running}, allowed: "foo:1",
+			want: &holdv1alpha1.DeniedWorkload{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}, CustomResourceDefinitions: crds},
+		},
+		"SeveralKinds": {
+			reason: "Of several kinds, Deployment is the first.", workloads: []installer.Workload{workload("DaemonSet", "foo", "foo", false), running},
+			want: &holdv1alpha1.DeniedWorkload{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}, CustomResourceDefinitions: crds},
+		},
+		"StatefulSet": {
+			reason: "An operator may run in a StatefulSet.", workloads: []installer.Workload{workload("StatefulSet", "foo", "foo", false)},
+			want: &holdv1alpha1.DeniedWorkload{Kind: "StatefulSet", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}, CustomResourceDefinitions: crds},
+		},
+		"OfOLM":      {reason: "An operator of OLM is identified by its Subscription.", workloads: []installer.Workload{workload("Deployment", "foo", "foo", true)}},
+		"Neighbours": {reason: "Others do not count.", workloads: []installer.Workload{workload("Deployment", "bar", "foo", false), workload("Deployment", "foo", "bar", false)}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Find(foo, tc.workloads)
+			if got == nil || tc.want == nil {
+				if (got == nil) != (tc.want == nil) {
+					t.Errorf("%s\ngot %+v", tc.reason, got)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, got.Denied(tc.allowed, crds).Workload); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff([]string{"runs-foo"}, got.Accounts); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

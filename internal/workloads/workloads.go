@@ -1,0 +1,106 @@
+// Package workloads reads the workloads of a cluster, and the records of Helm, from a cache that keeps little of them.
+package workloads
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/helm"
+)
+
+// Cache has the workloads of a cluster, and the metadata of the records of Helm. It starts to watch a kind when that is read first.
+type Cache struct{ cache.Cache }
+
+// Options returns the options of the cache.
+func Options() cache.Options {
+	return cache.Options{
+		DefaultTransform: trim,
+		ByObject:         map[client.Object]cache.ByObject{Record(): {Label: labels.SelectorFromSet(labels.Set{helm.LabelOwner: helm.Owner})}},
+	}
+}
+
+// Kinds returns an object of each kind of workload.
+func Kinds() []client.Object {
+	return []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}}
+}
+
+// Record returns an object of the kind of Helm's records.
+func Record() client.Object {
+	out := &metav1.PartialObjectMetadata{}
+	out.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return out
+}
+
+// In returns the workloads of a namespace.
+func (c Cache) In(ctx context.Context, namespace string) ([]installer.Workload, error) {
+	var out []installer.Workload
+	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}} {
+		if err := c.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing the workloads of namespace %s: %w", namespace, err)
+		}
+		_ = meta.EachListItem(list, func(o runtime.Object) error { // fails only for an object that is not a list
+			if w, ok := installer.WorkloadOf(o.(installer.Object)); ok {
+				out = append(out, w)
+			}
+			return nil
+		})
+	}
+	return out, nil
+}
+
+// Records returns the records of Helm in a namespace.
+func (c Cache) Records(ctx context.Context, namespace string) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := c.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the records of Helm in namespace %s: %w", namespace, err)
+	}
+	return list.Items, nil
+}
+
+// trim removes everything that installer.WorkloadOf does not read.
+func trim(o any) (any, error) {
+	object, ok := o.(client.Object)
+	if !ok {
+		return o, nil
+	}
+	small := metav1.ObjectMeta{
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
+	}
+	delete(small.Annotations, corev1.LastAppliedConfigAnnotation)
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		return &appsv1.Deployment{ObjectMeta: small, Spec: appsv1.DeploymentSpec{Template: podOf(o.Spec.Template)}}, nil
+	case *appsv1.StatefulSet:
+		return &appsv1.StatefulSet{ObjectMeta: small, Spec: appsv1.StatefulSetSpec{Template: podOf(o.Spec.Template)}}, nil
+	case *appsv1.DaemonSet:
+		return &appsv1.DaemonSet{ObjectMeta: small, Spec: appsv1.DaemonSetSpec{Template: podOf(o.Spec.Template)}}, nil
+	}
+	object.SetManagedFields(nil)
+	return object, nil
+}
+
+func podOf(t corev1.PodTemplateSpec) (out corev1.PodTemplateSpec) {
+	out.Spec.ServiceAccountName = t.Spec.ServiceAccountName
+	out.Spec.InitContainers, out.Spec.Containers = imagesOf(t.Spec.InitContainers), imagesOf(t.Spec.Containers)
+	return out
+}
+
+func imagesOf(containers []corev1.Container) []corev1.Container {
+	out := make([]corev1.Container, 0, len(containers))
+	for _, c := range containers {
+		out = append(out, corev1.Container{Image: c.Image})
+	}
+	return out
+}
