@@ -1,0 +1,19 @@
+// Package installers verifies with real programs that install operators that none of them updates an operator whose custom resources do
+// not allow it, on a cluster with fake nodes.
+package installers
+
+import (
+	"os"
+	"testing"
+
+	"github.com/operator-status/operator-status/internal/test/testcluster"
+)
+
+var (
+	cluster    *testcluster.Cluster
+	clusterDir string
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(testcluster.OnDevcluster(m, "default", func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }))
+}

@@ -1,0 +1,99 @@
+package installers
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
+)
+
+// TestForeignDefinition verifies that a user of one namespace cannot hold the CustomResourceDefinition of another operator by naming it in
+// a Probe: the workload that the Probe is about does not serve it.
+func TestForeignDefinition(t *testing.T) {
+	cluster.StartManager(t)
+	victim := newOp(t, "victim")
+	cluster.Apply(t, victim.namespace, victim.manifests(first))
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.victim.example.com"}}
+	cluster.AwaitCRD(t, crd.Name)
+
+	namespace := cluster.Namespace(t, "tenant")
+	cluster.Create(t, workloadOf("Deployment", namespace, "mine"))
+	probe := &v1alpha1.Probe{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "mine"},
+		Spec: &v1alpha1.ProbeSpec{
+			Operator:       &v1alpha1.ProbedOperator{Installer: holdv1alpha1.InstallerWorkload, Name: "mine"},
+			ProbeResources: []v1alpha1.ProbeResource{{Name: crd.Name, Upgradeable: "!Migrating"}},
+		},
+	}
+	cluster.Create(t, probe)
+	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: namespace, Name: "mine"}
+	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: of.HoldName()}}
+	cluster.Await(t, hold, func() string {
+		enforced := meta.FindStatusCondition(hold.Status.Conditions, holdv1alpha1.ConditionEnforced)
+		if enforced == nil || !strings.Contains(enforced.Message, "but not changes of "+crd.Name) {
+			return "it does not name the CustomResourceDefinition that it does not hold"
+		}
+		return testcluster.Lacking(hold.Status.Conditions, "Held=True/ProbeNotRead", "Enforced=True/PolicyBound") // nor may the account read it
+	})
+	if got := hold.Status.Denied.Workload.CustomResourceDefinitions; len(got) > 0 {
+		t.Errorf("it holds %s", got)
+	}
+	if err := changed(crd, func(crd *apiextensions.CustomResourceDefinition) {
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "another"
+	})(t); err != nil {
+		t.Error(err)
+	}
+	image := []byte(container(`"image":"example.com/neighbour:2"`))
+	if err := plain().Patch(t.Context(), workloadOf("Deployment", namespace, "mine"), client.RawPatch(types.StrategicMergePatchType, image)); err == nil {
+		t.Error("its own image is not held")
+	}
+	cluster.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "free"}})
+}
+
+// TestHeldByUser verifies that a user holds an operator that no Probe names, and that a hold of an operator that does not exist, or in
+// the namespace of operator-status, holds nothing.
+func TestHeldByUser(t *testing.T) {
+	cluster.StartManager(t)
+	o := newOp(t, "frozen")
+	cluster.Apply(t, o.namespace, o.manifests(first))
+	o.awaitImage(t, first)
+	cases := map[string]struct {
+		reason string
+		of     holdv1alpha1.OperatorReference
+		want   []string
+	}{
+		"Installed": {"An operator needs no Probe.", holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: o.namespace, Name: o.name},
+			[]string{"Held=True/HeldByUser", "Enforced=True/PolicyBound"}},
+		"NotInstalled": {"A first installation is never held.",
+			holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: o.namespace, Name: o.name},
+			[]string{"Held=False/OperatorNotFound", "Enforced=False/NotHeld"}},
+		"Self": {"Updates of operator-status itself cannot be held.",
+			holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: "operator-status-system", Name: "operator-status-controller-manager"},
+			[]string{"Held=False/Reserved", "Enforced=False/NotHeld"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "of-user-" + strings.ToLower(name)}}
+			hold.Spec = holdv1alpha1.UpgradeHoldSpec{Operator: tc.of, Message: "audit"}
+			cluster.Create(t, hold)
+			cluster.Await(t, hold, func() string {
+				if lacking := testcluster.Lacking(hold.Status.Conditions, tc.want...); lacking != "" {
+					return tc.reason + " " + lacking
+				}
+				return ""
+			})
+			if err := cluster.Client.Delete(t.Context(), hold); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
