@@ -124,7 +124,7 @@ test: check-generated lint build tools controlplane $(BIN)/prometheus/promtool #
 e2e: build tools olm $(BIN)/helm $(BIN)/prometheus/promtool $(BIN)/otlpreceiver $(if $(filter real,$(E2E_NODES)),nodes) ## Test on a cluster: a devcluster with fake nodes, or with E2E_NODES=real, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
 	@go test -count=1 -timeout=45m -p 3 -v $(GO_TEST_ARGS) $(or $(E2E),$(if $(filter real,$(E2E_NODES)),./e2e ./e2e/real ./e2e/install,./e2e/...))
 
-FLUX := $(addprefix $(BIN)/neighbours/,source-controller kustomize-controller)
+FLUX := $(addprefix $(BIN)/neighbours/,source-controller kustomize-controller helm-controller)
 
 .PHONY: e2e-neighbours
 e2e-neighbours: build tools argocd $(BIN)/cosign $(FLUX) check-bundle test-images ## Test against other projects' programs that take long to build: Argo CD and Flux sync operators; cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release; Grafana's linter checks the dashboard.
@@ -273,6 +273,7 @@ $(BIN)/cosign: hack/neighbours/go.mod hack/neighbours/go.sum
 
 source-controller    := hack/flux/source github.com/fluxcd/source-controller
 kustomize-controller := hack/flux/kustomize github.com/fluxcd/kustomize-controller
+helm-controller      := hack/flux/helm github.com/fluxcd/helm-controller
 k9s                  := hack/k9s github.com/derailed/k9s
 
 .SECONDEXPANSION:

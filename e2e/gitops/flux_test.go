@@ -62,24 +62,27 @@ spec:
   prune: true
 `
 
-// startFlux starts source-controller and kustomize-controller.
-func startFlux(t *testing.T) {
+// startFlux starts source-controller, kustomize-controller and helm-controller in a namespace.
+func startFlux(t *testing.T, namespace string) {
 	t.Helper()
-	createNamespace(t, "flux-system")
+	createNamespace(t, namespace)
 	for folder, path := range map[string]string{
 		"flux/source": "github.com/fluxcd/source-controller", "flux/kustomize": "github.com/fluxcd/kustomize-controller",
+		"flux/helm": "github.com/fluxcd/helm-controller",
 	} {
 		kubectl(t, "apply", "--server-side", "-f", filepath.Join(moduleFolder(t, folder, path), "config", "crd", "bases"))
 	}
 	cluster.AwaitCRD(t, "gitrepositories.source.toolkit.fluxcd.io")
 	cluster.AwaitCRD(t, "kustomizations.kustomize.toolkit.fluxcd.io")
-	env := []string{"RUNTIME_NAMESPACE=flux-system", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
+	cluster.AwaitCRD(t, "helmreleases.helm.toolkit.fluxcd.io")
+	env := []string{"RUNTIME_NAMESPACE=" + namespace, "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
 	storage := testcluster.FreeAddress(t)
 	own := func() []string {
 		return []string{"--metrics-addr=" + testcluster.FreeAddress(t), "--health-addr=" + testcluster.FreeAddress(t), "--enable-leader-election=false"}
 	}
 	program{"source-controller", env}.start(t, append(own(), "--storage-path="+t.TempDir(), "--storage-addr="+storage, "--storage-adv-addr="+storage)...)
 	program{"kustomize-controller", env}.start(t, own()...)
+	program{"helm-controller", env}.start(t, own()...)
 }
 
 // serve serves the repository over HTTP, and returns its URL.
@@ -126,7 +129,7 @@ func TestFlux(t *testing.T) {
 	} {
 		git.commit(t, file, content)
 	}
-	startFlux(t)
+	startFlux(t, "flux-system")
 	manifests := strings.NewReplacer("URL", git.serve(t), "NAMESPACE", namespace, "EXPRESSIONS", expressions(t)).Replace(kustomizations)
 	cluster.Rediscovered(t).Apply(t, "flux-system", manifests)
 

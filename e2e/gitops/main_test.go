@@ -130,6 +130,18 @@ func (r repository) commit(t *testing.T, file, content string) {
 	r.git(t, "commit", "--quiet", "--message=Change "+file)
 }
 
+// head returns the commit of the branch.
+func (r repository) head(t *testing.T) string {
+	t.Helper()
+	command := exec.Command("git", "rev-parse", "HEAD")
+	command.Dir = r.folder
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("git rev-parse: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 func (r repository) git(t *testing.T, args ...string) {
 	t.Helper()
 	command := exec.Command("git", args...)

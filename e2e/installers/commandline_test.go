@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/story"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestKubectl tells the story of an operator that a user applies.
 func TestKubectl(t *testing.T) {
-	o := newOp(t, "applied")
-	tell(t, &commandLine{
+	o := story.New(t, cluster, kubeconfig, "applied")
+	story.Tell(t, &commandLine{
 		installer: holdv1alpha1.InstallerWorkload,
 		run: func(_ *testing.T, file, _ string) *exec.Cmd {
 			return command("controlplane/kubectl", "apply", "--server-side", "-f", file)
@@ -29,12 +30,12 @@ func TestHelm(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(testcluster.Root(), "bin", "helm")); err != nil {
 		t.Skip("skipped: make e2e-installers builds helm: ", err)
 	}
-	o := newOp(t, "released")
-	tell(t, &commandLine{
+	o := story.New(t, cluster, kubeconfig, "released")
+	story.Tell(t, &commandLine{
 		installer: holdv1alpha1.InstallerHelm,
 		run: func(t *testing.T, file, version string) *exec.Cmd {
 			chart := chartOf(t, o, file, version)
-			return command("helm", "upgrade", "--install", o.name, chart, "--namespace="+o.namespace)
+			return command("helm", "upgrade", "--install", o.Name, chart, "--namespace="+o.Namespace)
 		},
 	}, o)
 }
@@ -49,10 +50,10 @@ type commandLine struct {
 	again func() string
 }
 
-func (c *commandLine) install(t *testing.T, o op, version string) {
+func (c *commandLine) Install(t *testing.T, o story.Op, version string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "operator.yaml")
-	if err := os.WriteFile(file, []byte(o.manifests(version)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(o.Manifests(version)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c.again = func() string {
@@ -62,32 +63,34 @@ func (c *commandLine) install(t *testing.T, o op, version string) {
 		}
 		return string(out)
 	}
-	if out := c.again(); out != "" && version == first {
+	if out := c.again(); out != "" && version == story.First {
 		t.Fatal(out)
 	}
 }
 
-func (c *commandLine) report(*testing.T, op) string { return c.again() }
+func (c *commandLine) Report(*testing.T, story.Op) string { return c.again() }
 
-func (c *commandLine) reference(o op) holdv1alpha1.OperatorReference {
-	return holdv1alpha1.OperatorReference{Installer: c.installer, Namespace: o.namespace, Name: o.name}
+func (c *commandLine) Named() string { return string(c.installer) }
+
+func (c *commandLine) Reference(o story.Op) holdv1alpha1.OperatorReference {
+	return holdv1alpha1.OperatorReference{Installer: c.installer, Namespace: o.Namespace, Name: o.Name}
 }
 
-// own includes the ConfigMap of an operator that kubectl applies: kubectl sends one object after the other, and writes no record of the
+// Own includes the ConfigMap of an operator that kubectl applies: kubectl sends one object after the other, and writes no record of the
 // version that they belong to.
-func (c *commandLine) own(o *unstructured.Unstructured) bool {
+func (c *commandLine) Own(o *unstructured.Unstructured) bool {
 	return c.installer == holdv1alpha1.InstallerWorkload && o.GetKind() == "ConfigMap" && o.GetName() == "settings"
 }
 
 // command returns a command that acts on the cluster.
 func command(name string, args ...string) *exec.Cmd {
 	out := exec.Command(filepath.Join(testcluster.Root(), "bin", name), args...)
-	out.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(clusterDir, "kubeconfig"))
+	out.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	return out
 }
 
 // chartOf writes a chart with manifests, and returns its folder.
-func chartOf(t *testing.T, o op, file, version string) string {
+func chartOf(t *testing.T, o story.Op, file, version string) string {
 	t.Helper()
 	folder := t.TempDir()
 	content, err := os.ReadFile(file)
@@ -98,7 +101,7 @@ func chartOf(t *testing.T, o op, file, version string) string {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"Chart.yaml":              "apiVersion: v2\nname: " + o.name + "\nversion: " + version + "\nappVersion: " + version + "\n",
+		"Chart.yaml":              "apiVersion: v2\nname: " + o.Name + "\nversion: " + version + "\nappVersion: " + version + "\n",
 		"templates/operator.yaml": strings.TrimSpace(string(content)) + "\n",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {

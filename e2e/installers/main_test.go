@@ -4,6 +4,7 @@ package installers
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/operator-status/operator-status/internal/test/testcluster"
@@ -11,9 +12,11 @@ import (
 
 var (
 	cluster    *testcluster.Cluster
-	clusterDir string
+	kubeconfig string
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.OnDevcluster(m, "default", func(c *testcluster.Cluster, folder string) { cluster, clusterDir = c, folder }))
+	os.Exit(testcluster.OnDevcluster(m, "default", func(c *testcluster.Cluster, folder string) {
+		cluster, kubeconfig = c, filepath.Join(folder, "kubeconfig")
+	}))
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/story"
 )
 
 // requestRow is a request for the objects of a held operator, or for its neighbours.
@@ -30,7 +31,7 @@ type requestRow struct {
 }
 
 // held is an operator that is held in all ways, with neighbours.
-type held struct{ op }
+type held struct{ story.Op }
 
 // TestRequests verifies which requests the policies deny while an operator is held: those that update it, and no others, also with 500
 // UpgradeHolds of other operators.
@@ -61,23 +62,23 @@ func TestRequests(t *testing.T) {
 // newHeld creates a held operator: a Deployment and the record of a release.
 func newHeld(t *testing.T) held {
 	t.Helper()
-	h := held{newOp(t, "requested")}
-	cluster.Apply(t, h.namespace, h.manifests(first))
-	cluster.AwaitCRD(t, "widgets."+h.name+".example.com")
+	h := held{story.New(t, cluster, kubeconfig, "requested")}
+	cluster.Apply(t, h.Namespace, h.Manifests(story.First))
+	cluster.AwaitCRD(t, "widgets."+h.Name+".example.com")
 	for _, kind := range []string{"StatefulSet", "DaemonSet", "Deployment"} {
-		cluster.Create(t, workloadOf(kind, h.namespace, "neighbour"))
+		cluster.Create(t, workloadOf(kind, h.Namespace, "neighbour"))
 	}
 	cluster.Create(t, h.record("1", "deployed"))
 	for installer, denied := range map[holdv1alpha1.Installer]*holdv1alpha1.DeniedUpdates{
 		holdv1alpha1.InstallerWorkload: {Workload: &holdv1alpha1.DeniedWorkload{
-			Kind: "Deployment", Namespace: h.namespace, Name: h.name, Except: []string{h.image("0.9.0")},
-			CustomResourceDefinitions: []string{"widgets." + h.name + ".example.com"},
+			Kind: "Deployment", Namespace: h.Namespace, Name: h.Name, Except: []string{h.image("0.9.0")},
+			CustomResourceDefinitions: []string{"widgets." + h.Name + ".example.com"},
 		}},
 		holdv1alpha1.InstallerHelm: {Revisions: &holdv1alpha1.DeniedRevisions{
-			Namespace: h.namespace, Release: h.name, Statuses: []string{"pending-upgrade", "pending-rollback"}, Except: []string{"7"},
+			Namespace: h.Namespace, Release: h.Name, Statuses: []string{"pending-upgrade", "pending-rollback"}, Except: []string{"7"},
 		}},
 	} {
-		createHold(t, holdv1alpha1.OperatorReference{Installer: installer, Namespace: h.namespace, Name: h.name}, denied)
+		createHold(t, holdv1alpha1.OperatorReference{Installer: installer, Namespace: h.Namespace, Name: h.Name}, denied)
 	}
 	return h
 }
@@ -125,7 +126,7 @@ func (h held) awaitDenied(t *testing.T) {
 	for _, row := range h.updates() {
 		if row.denied != "" {
 			hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{
-				Name: holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: h.namespace, Name: h.name}.HoldName(),
+				Name: holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: h.Namespace, Name: h.Name}.HoldName(),
 			}}
 			cluster.Await(t, hold, func() string {
 				if row.request(t) == nil {
@@ -137,23 +138,23 @@ func (h held) awaitDenied(t *testing.T) {
 	}
 }
 
-func (h held) image(version string) string { return "example.com/" + h.name + ":" + version }
+func (h held) image(version string) string { return "example.com/" + h.Name + ":" + version }
 
 // deployment returns the held Deployment without its content.
 func (h held) deployment() *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: h.name}}
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name}}
 }
 
 func (h held) crd() *apiextensions.CustomResourceDefinition {
-	return &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets." + h.name + ".example.com"}}
+	return &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets." + h.Name + ".example.com"}}
 }
 
 // record returns the record of a revision of the release.
 func (h held) record(revision, status string, change ...func(*corev1.Secret)) *corev1.Secret {
 	out := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: h.namespace, Name: "sh.helm.release.v1." + h.name + ".v" + revision,
-			Labels: map[string]string{"owner": "helm", "name": h.name, "status": status, "version": revision},
+			Namespace: h.Namespace, Name: "sh.helm.release.v1." + h.Name + ".v" + revision,
+			Labels: map[string]string{"owner": "helm", "name": h.Name, "status": status, "version": revision},
 		},
 		Type: "helm.sh/release.v1",
 	}
@@ -237,7 +238,7 @@ func changed[O client.Object](o O, change func(O)) func(*testing.T) error {
 func (h held) applied(manager, image, more string) func(*testing.T) error {
 	return func(t *testing.T) error {
 		text := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":%q},"spec":{"template":{"spec":{"containers":[{"name":"manager","image":%q%s}]}}}}`,
-			h.name, h.namespace, image, more)
+			h.Name, h.Namespace, image, more)
 		return plain().Patch(t.Context(), h.deployment(), client.RawPatch(types.ApplyPatchType, []byte(text)), client.FieldOwner(manager), client.ForceOwnership)
 	}
 }
@@ -250,11 +251,11 @@ func container(fields string) string {
 // ordinary are requests for the held workload that are no update.
 func (h held) ordinary() map[string]requestRow {
 	d := h.deployment()
-	account := "system:serviceaccount:" + h.namespace + ":" + h.name
+	account := "system:serviceaccount:" + h.Namespace + ":" + h.Name
 	scale := func(user string) func(*testing.T) error {
 		return func(t *testing.T) error {
 			return as(user).SubResource("scale").Update(t.Context(), h.deployment(), client.WithSubResourceBody(&autoscalingv1.Scale{
-				ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: h.name}, Spec: autoscalingv1.ScaleSpec{Replicas: 3},
+				ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name}, Spec: autoscalingv1.ScaleSpec{Replicas: 3},
 			}))
 		}
 	}
@@ -278,11 +279,11 @@ func (h held) ordinary() map[string]requestRow {
 		"Finalizer":       {"A finalizer may be set.", merged(d, `{"metadata":{"finalizers":["example.com/a"]}}`), ""},
 		"Owner":           {"So may an owner.", merged(d, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"1"}]}}`), ""},
 		"Unchanged":       {"An update that changes nothing passes.", changed(d, func(*appsv1.Deployment) {}), ""},
-		"SameImage":       {"So does one to the same image.", merged(d, container(`"image":"`+h.image(first)+`"`)), ""},
-		"SidecarAgain":    {"A second container may run the same image.", merged(d, `{"spec":{"template":{"spec":{"containers":[{"name":"second","image":"`+h.image(first)+`"}]}}}}`), ""},
+		"SameImage":       {"So does one to the same image.", merged(d, container(`"image":"`+h.image(story.First)+`"`)), ""},
+		"SidecarAgain":    {"A second container may run the same image.", merged(d, `{"spec":{"template":{"spec":{"containers":[{"name":"second","image":"`+h.image(story.First)+`"}]}}}}`), ""},
 		"Repair":          {"The image that is recorded as running may be restored.", merged(d, container(`"image":"`+h.image("0.9.0")+`"`)), ""},
 		"Delete":          {"A workload may be deleted.", deleted(d), ""},
-		"DeleteNamespace": {"So may its namespace.", deleted(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: h.namespace}}), ""},
+		"DeleteNamespace": {"So may its namespace.", deleted(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: h.Namespace}}), ""},
 		"Status": {"The controller reports its status.", func(t *testing.T) error {
 			now := h.deployment()
 			if err := plain().Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil {
@@ -292,16 +293,16 @@ func (h held) ordinary() map[string]requestRow {
 			return as("system:serviceaccount:kube-system:deployment-controller").Status().Update(t.Context(), now)
 		}, ""},
 		"DeleteAll": {"All may be deleted at once.", func(t *testing.T) error {
-			return plain().DeleteAllOf(t.Context(), &appsv1.Deployment{}, client.InNamespace(h.namespace))
+			return plain().DeleteAllOf(t.Context(), &appsv1.Deployment{}, client.InNamespace(h.Namespace))
 		}, ""},
 		"Undo": {"kubectl rollout undo to a revision with the same image is no update.", changed(d, func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].Env = nil
 		}), ""},
 		"Override": {"Whoever may update the workload may allow an image there, also at once.",
-			merged(d, `{"metadata":{"annotations":{"operatorstatus.io/allow-upgrade":"`+h.image(second)+`"}},`+strings.TrimPrefix(container(`"image":"`+h.image(second)+`"`), "{")), ""},
+			merged(d, `{"metadata":{"annotations":{"operatorstatus.io/allow-upgrade":"`+h.image(story.Second)+`"}},`+strings.TrimPrefix(container(`"image":"`+h.image(story.Second)+`"`), "{")), ""},
 	}
 	for _, manager := range []string{"argocd-controller", "kustomize-controller", "helm", "kubectl", "terraform"} {
-		out["Apply/"+manager] = requestRow{"A field manager applies what runs, with a setting.", h.applied(manager, h.image(first), `,"env":[{"name":"A","value":"b"}]`), ""}
+		out["Apply/"+manager] = requestRow{"A field manager applies what runs, with a setting.", h.applied(manager, h.image(story.First), `,"env":[{"name":"A","value":"b"}]`), ""}
 	}
 	return out
 }
@@ -310,9 +311,9 @@ func (h held) ordinary() map[string]requestRow {
 func (h held) definitions() map[string]requestRow {
 	crd := h.crd()
 	merge := func(patch string) func(*testing.T) error { return patched(crd, types.MergePatchType, patch) }
-	other := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "gadgets." + h.name + ".example.com"}}
+	other := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "gadgets." + h.Name + ".example.com"}}
 	other.Spec = apiextensions.CustomResourceDefinitionSpec{
-		Group: h.name + ".example.com", Scope: apiextensions.ClusterScoped,
+		Group: h.Name + ".example.com", Scope: apiextensions.ClusterScoped,
 		Names: apiextensions.CustomResourceDefinitionNames{Kind: "Gadget", ListKind: "GadgetList", Plural: "gadgets", Singular: "gadget"},
 		Versions: []apiextensions.CustomResourceDefinitionVersion{{
 			Name: "v1", Served: true, Storage: true,
@@ -363,8 +364,8 @@ func (h held) records() map[string]requestRow {
 		"Record/OtherOwner": {"A Secret that is not Helm's may have such labels.", created(h.record("2", "pending-upgrade", labelled("owner", "other"))), ""},
 		"Record/NoName":     {"So may one without a name of a release.", created(h.record("2", "pending-upgrade", labelled("name", ""))), ""},
 		"Record/NoRevision": {"Or without a revision.", created(h.record("2", "pending-upgrade", labelled("version", ""))), ""},
-		"Secret":            {"A Secret without labels passes.", created(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "plain"}}), ""},
-		"ConfigMap":         {"So does a ConfigMap.", created(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "plain"}}), ""},
+		"Secret":            {"A Secret without labels passes.", created(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: "plain"}}), ""},
+		"ConfigMap":         {"So does a ConfigMap.", created(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: "plain"}}), ""},
 	}
 }
 
@@ -372,15 +373,15 @@ func (h held) records() map[string]requestRow {
 func (h held) neighbours() map[string]requestRow {
 	image := container(`"image":"example.com/neighbour:2"`)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "alone"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "manager", Image: h.image(second)}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: "alone"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "manager", Image: h.image(story.Second)}}},
 	}
-	elsewhere := workloadOf("Deployment", "default", h.name)
+	elsewhere := workloadOf("Deployment", "default", h.Name)
 	return map[string]requestRow{
-		"Neighbour/Deployment":  {"Another Deployment of the namespace may be updated.", merged(workloadOf("Deployment", h.namespace, "neighbour"), image), ""},
-		"Neighbour/StatefulSet": {"So may a StatefulSet.", merged(workloadOf("StatefulSet", h.namespace, "neighbour"), image), ""},
-		"Neighbour/DaemonSet":   {"So may a DaemonSet.", merged(workloadOf("DaemonSet", h.namespace, "neighbour"), image), ""},
-		"Neighbour/Kind":        {"A StatefulSet of the same name is another workload.", created(workloadOf("StatefulSet", h.namespace, h.name)), ""},
+		"Neighbour/Deployment":  {"Another Deployment of the namespace may be updated.", merged(workloadOf("Deployment", h.Namespace, "neighbour"), image), ""},
+		"Neighbour/StatefulSet": {"So may a StatefulSet.", merged(workloadOf("StatefulSet", h.Namespace, "neighbour"), image), ""},
+		"Neighbour/DaemonSet":   {"So may a DaemonSet.", merged(workloadOf("DaemonSet", h.Namespace, "neighbour"), image), ""},
+		"Neighbour/Kind":        {"A StatefulSet of the same name is another workload.", created(workloadOf("StatefulSet", h.Namespace, h.Name)), ""},
 		"Neighbour/Namespace":   {"A Deployment of the same name in another namespace is another operator.", created(elsewhere), ""},
 		"Neighbour/Pod":         {"A pod is no workload of the operator.", created(pod), ""},
 		"Neighbour/Node": {"The kubelet reports on its node.", func(t *testing.T) error {
@@ -393,7 +394,7 @@ func (h held) neighbours() map[string]requestRow {
 		"Neighbour/Hold": {"Another operator may be held.", created(&holdv1alpha1.UpgradeHold{
 			ObjectMeta: metav1.ObjectMeta{Name: "another"},
 			Spec: holdv1alpha1.UpgradeHoldSpec{Operator: holdv1alpha1.OperatorReference{
-				Installer: holdv1alpha1.InstallerWorkload, Namespace: h.namespace, Name: "neighbour",
+				Installer: holdv1alpha1.InstallerWorkload, Namespace: h.Namespace, Name: "neighbour",
 			}},
 		}), ""},
 		"Neighbour/OfKubernetes": {"The updates of Kubernetes cannot be held.", created(&holdv1alpha1.UpgradeHold{
@@ -408,8 +409,8 @@ func (h held) neighbours() map[string]requestRow {
 // updates are requests that update the operator.
 func (h held) updates() map[string]requestRow {
 	d := h.deployment()
-	image, denied := h.image(second), "The update to "+h.image(second)+" is held: it is busy. To update anyway: annotate it with "+h.image(second)
-	definition := "The update of widgets." + h.name + ".example.com is held: it is busy"
+	image, denied := h.image(story.Second), "The update to "+h.image(story.Second)+" is held: it is busy. To update anyway: annotate it with "+h.image(story.Second)
+	definition := "The update of widgets." + h.Name + ".example.com is held: it is busy"
 	another := func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image }
 	newVersion := func(t *testing.T) error {
 		return changed(h.crd(), func(crd *apiextensions.CustomResourceDefinition) {
@@ -418,10 +419,10 @@ func (h held) updates() map[string]requestRow {
 			crd.Spec.Versions = append(crd.Spec.Versions, v)
 		})(t)
 	}
-	record := "The update of release " + h.name + " to revision 2 is held: it is busy. To update anyway: annotate it with 2"
+	record := "The update of release " + h.Name + " to revision 2 is held: it is busy. To update anyway: annotate it with 2"
 	configMap := &corev1.ConfigMap{ObjectMeta: h.record("2", "pending-upgrade").ObjectMeta}
 	unstructuredRecord := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1"}}
-	unstructuredRecord.SetNamespace(h.namespace)
+	unstructuredRecord.SetNamespace(h.Namespace)
 	unstructuredRecord.SetGenerateName("record-")
 	unstructuredRecord.SetLabels(configMap.Labels)
 	return map[string]requestRow{
@@ -429,7 +430,7 @@ func (h held) updates() map[string]requestRow {
 		"Update/JSONPatch":  {"However it is sent.", patched(d, types.JSONPatchType, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"`+image+`"}]`), denied},
 		"Update/Apply":      {"Also if it is applied.", h.applied("argocd-controller", image, ""), denied},
 		"Update/Put":        {"Or replaced, as kubectl rollout undo does.", changed(d, another), denied},
-		"Update/Operator":   {"A compromised operator may not either.", mergedAs("system:serviceaccount:"+h.namespace+":"+h.name, d, container(`"image":"`+image+`"`)), denied},
+		"Update/Operator":   {"A compromised operator may not either.", mergedAs("system:serviceaccount:"+h.Namespace+":"+h.Name, d, container(`"image":"`+image+`"`)), denied},
 		"Update/Init":       {"So is that of an init container.", merged(d, `{"spec":{"template":{"spec":{"initContainers":[{"name":"init","image":"`+image+`"}]}}}}`), denied},
 		"Update/Second":     {"So is another container.", merged(d, `{"spec":{"template":{"spec":{"containers":[{"name":"second","image":"`+image+`"}]}}}}`), denied},
 		"Update/OtherValue": {"An annotation for another image allows nothing.", merged(d, `{"metadata":{"annotations":{"operatorstatus.io/allow-upgrade":"a"}},`+strings.TrimPrefix(container(`"image":"`+image+`"`), "{")), denied},
@@ -441,5 +442,59 @@ func (h held) updates() map[string]requestRow {
 		"Update/Rollback":  {"Also of an earlier version.", created(h.record("2", "pending-rollback")), record},
 		"Update/ConfigMap": {"Helm may keep its records in ConfigMaps.", created(configMap), record},
 		"Update/Generated": {"Whatever the name of the record.", created(unstructuredRecord), record},
+	}
+}
+
+// TestRetryPolicy verifies that the manager may have Flux try again, and change nothing else of Flux's objects.
+func TestRetryPolicy(t *testing.T) {
+	namespace := cluster.Namespace(t, "retry")
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "helmreleases.helm.toolkit.fluxcd.io"}}
+	crd.Spec = apiextensions.CustomResourceDefinitionSpec{
+		Group: "helm.toolkit.fluxcd.io", Scope: apiextensions.NamespaceScoped,
+		Names: apiextensions.CustomResourceDefinitionNames{Kind: "HelmRelease", ListKind: "HelmReleaseList", Plural: "helmreleases", Singular: "helmrelease"},
+		Versions: []apiextensions.CustomResourceDefinitionVersion{{
+			Name: "v2", Served: true, Storage: true,
+			Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
+				Type: "object", XPreserveUnknownFields: new(true),
+			}},
+		}},
+	}
+	cluster.Create(t, crd)
+	t.Cleanup(func() {
+		if err := cluster.Client.Delete(context.Background(), crd); err != nil {
+			t.Error(err)
+		}
+	})
+	cluster.AwaitCRD(t, crd.Name)
+	release := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "spec": map[string]any{"interval": "10m"},
+	}}
+	release.SetNamespace(namespace)
+	release.SetName("foo")
+	release.SetAnnotations(map[string]string{"a": "b"})
+	if err := cluster.Rediscovered(t).Client.Create(t.Context(), release); err != nil {
+		t.Fatal(err)
+	}
+	const manager = "system:serviceaccount:operator-status-system:operator-status-controller-manager"
+	cases := map[string]struct {
+		reason, user, patch string
+		allowed             bool
+	}{
+		"Retry":      {"Flux tries again.", manager, `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"now","reconcile.fluxcd.io/resetAt":"now"}}}`, true},
+		"Spec":       {"The spec is the user's.", manager, `{"spec":{"interval":"1s"}}`, false},
+		"Label":      {"So are labels.", manager, `{"metadata":{"labels":{"a":"b"}}}`, false},
+		"Annotation": {"So are other annotations.", manager, `{"metadata":{"annotations":{"a":"c"}}}`, false},
+		"Another":    {"None may be added.", manager, `{"metadata":{"annotations":{"c":"d"}}}`, false},
+		"Removed":    {"None may be removed.", manager, `{"metadata":{"annotations":{"a":null}}}`, false},
+		"Finalizer":  {"Nor a finalizer added.", manager, `{"metadata":{"finalizers":["example.com/a"]}}`, false},
+		"User":       {"Users are not concerned.", "", `{"spec":{"interval":"1s"}}`, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := as(tc.user).Patch(t.Context(), release.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(tc.patch)))
+			if denied := err != nil && strings.Contains(err.Error(), "may only have Flux try again"); err != nil && !denied || denied == tc.allowed {
+				t.Errorf("%s\ngot %v, want allowed: %t", tc.reason, err, tc.allowed)
+			}
+		})
 	}
 }

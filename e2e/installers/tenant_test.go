@@ -13,6 +13,7 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/story"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -20,8 +21,8 @@ import (
 // a Probe: the workload that the Probe is about does not serve it.
 func TestForeignDefinition(t *testing.T) {
 	cluster.StartManager(t)
-	victim := newOp(t, "victim")
-	cluster.Apply(t, victim.namespace, victim.manifests(first))
+	victim := story.New(t, cluster, kubeconfig, "victim")
+	cluster.Apply(t, victim.Namespace, victim.Manifests(story.First))
 	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.victim.example.com"}}
 	cluster.AwaitCRD(t, crd.Name)
 
@@ -63,18 +64,18 @@ func TestForeignDefinition(t *testing.T) {
 // the namespace of operator-status, holds nothing.
 func TestHeldByUser(t *testing.T) {
 	cluster.StartManager(t)
-	o := newOp(t, "frozen")
-	cluster.Apply(t, o.namespace, o.manifests(first))
-	o.awaitImage(t, first)
+	o := story.New(t, cluster, kubeconfig, "frozen")
+	cluster.Apply(t, o.Namespace, o.Manifests(story.First))
+	o.AwaitImage(t, story.First)
 	cases := map[string]struct {
 		reason string
 		of     holdv1alpha1.OperatorReference
 		want   []string
 	}{
-		"Installed": {"An operator needs no Probe.", holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: o.namespace, Name: o.name},
+		"Installed": {"An operator needs no Probe.", holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: o.Namespace, Name: o.Name},
 			[]string{"Held=True/HeldByUser", "Enforced=True/PolicyBound"}},
 		"NotInstalled": {"A first installation is never held.",
-			holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: o.namespace, Name: o.name},
+			holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: o.Namespace, Name: o.Name},
 			[]string{"Held=False/OperatorNotFound", "Enforced=False/NotHeld"}},
 		"Self": {"Updates of operator-status itself cannot be held.",
 			holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: "operator-status-system", Name: "operator-status-controller-manager"},

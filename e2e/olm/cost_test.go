@@ -132,8 +132,8 @@ func TestGateCosts(t *testing.T) {
 		if c.changed || c.neighbour == "ResolutionFailed" {
 			t.Error("a hold lets objects change or fails another Subscription")
 		}
-	}
-	if early.perSecond > late.perSecond {
-		t.Error("the approval gate causes more requests than an UpgradeHold")
+		if c.perSecond > 30 {
+			t.Errorf("OLM sends %.1f requests/s while it is denied an update: a third of those with an OperatorCondition, at least", c.perSecond)
+		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -319,7 +320,19 @@ func (a *Archive) List(_ context.Context, out client.ObjectList, opts ...client.
 			selected = append(selected, o.DeepCopyObject())
 		}
 	}
+	if _, only := out.(*metav1.PartialObjectMetadataList); only {
+		selected = metadataOf(selected)
+	}
 	return meta.SetList(out, selected)
+}
+
+// metadataOf returns the metadata of objects.
+func metadataOf(objects []runtime.Object) []runtime.Object {
+	out := make([]runtime.Object, 0, len(objects))
+	for _, o := range objects {
+		out = append(out, meta.AsPartialObjectMetadata(o.(client.Object)))
+	}
+	return out
 }
 
 // Notes is the name of the file with a line, Unread and a resource, for each resource that gather could not read.

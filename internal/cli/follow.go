@@ -55,7 +55,7 @@ func (o *options) follow(ctx context.Context, namespace string, visit func(insta
 func changesIn(ctx context.Context, c client.WithWatch, kinds []installer.Kind, namespace string) <-chan struct{} {
 	out := make(chan struct{}, 1)
 	for _, k := range kinds {
-		if k.ClusterScoped || k.AllNamespaces {
+		if k.ClusterScoped || k.AllNamespaces || k.Unwatched {
 			continue
 		}
 		go func() {

@@ -17,6 +17,8 @@ import (
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,11 +27,14 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/archive"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 func gatherCommand(o *options) *cobra.Command {
@@ -38,7 +43,7 @@ func gatherCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gather",
 		Short: "Write the objects and logs of the operators of a cluster to an archive",
-		Long: `Write the objects of OLM and operator-status, the Deployments and pods of operators, their events, and the logs of OLM,
+		Long: `Write the objects of OLM and operator-status, the workloads of operators, roles and their bindings, events, and the logs of OLM,
 operator-status and the catalogs to an archive. All other commands that only read work on it, with --from.
 
 The values of environment variables and apparent credentials are removed. Secrets and custom resources are not read.
@@ -77,7 +82,15 @@ var gathered = []struct {
 	{policyv1alpha1.GroupVersion.WithResource("imagepolicies"), ""},
 	{configv1.GroupVersion.WithResource("clusteroperators"), ""},
 	{configv1.GroupVersion.WithResource("clusterversions"), ""},
-	{appsv1.SchemeGroupVersion.WithResource("deployments"), "olm.owner"},
+	{appsv1.SchemeGroupVersion.WithResource("deployments"), ""},
+	{appsv1.SchemeGroupVersion.WithResource("statefulsets"), ""},
+	{appsv1.SchemeGroupVersion.WithResource("daemonsets"), ""},
+	{rbacv1.SchemeGroupVersion.WithResource("roles"), ""},
+	{rbacv1.SchemeGroupVersion.WithResource("rolebindings"), ""},
+	{rbacv1.SchemeGroupVersion.WithResource("clusterroles"), ""},
+	{rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), ""},
+	{apiextensions.SchemeGroupVersion.WithResource("customresourcedefinitions"), ""},
+	{holdv1alpha1.GroupVersion.WithResource("upgradeholds"), ""},
 }
 
 // logged are the label selectors of the pods whose logs gather reads: those of operator-status, of OLM, and of catalogs.
@@ -142,8 +155,12 @@ func (o *options) gather(ctx context.Context, name string, lines int64, now time
 
 // read reads everything into the archive.
 func (g *gatherer) read(ctx context.Context, lines int64) error {
+	parts, err := g.parts(ctx)
+	if err != nil {
+		return err
+	}
 	for _, kind := range gathered {
-		if err := g.list(ctx, kind.GroupVersionResource, kind.labels, nil); err != nil {
+		if err := g.list(ctx, kind.GroupVersionResource, kind.labels, parts); err != nil {
 			return err
 		}
 	}
@@ -165,6 +182,33 @@ func (g *gatherer) read(ctx context.Context, lines int64) error {
 		fmt.Fprintf(g.ErrOut, "Warning: %s: not in the archive\n", note)
 	}
 	return g.to.File(archive.Notes, []byte(strings.Join(append(g.notes, ""), "\n")))
+}
+
+// parts returns a function that reports whether an object is a part of an operator. Of CustomResourceDefinitions it leaves the metadata.
+func (g *gatherer) parts(ctx context.Context) (func(*unstructured.Unstructured) bool, error) {
+	c, err := g.client()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := readAll(ctx, c, installer.ControllerKinds(), g.namespace)
+	if err != nil {
+		return nil, err
+	}
+	controllers := sets.New[string]()
+	for _, w := range installer.Controllers(cluster) {
+		controllers.Insert(w.String())
+	}
+	return func(o *unstructured.Unstructured) bool {
+		switch o.GetKind() {
+		case "Deployment", "StatefulSet", "DaemonSet":
+			ref := operator.Ref{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+			return o.GetLabels()["olm.owner"] != "" || controllers.Has(ref.String())
+		case "CustomResourceDefinition":
+			delete(o.Object, "spec")
+			delete(o.Object, "status")
+		}
+		return true
+	}, nil
 }
 
 // list writes the objects of a kind that are wanted, or all if wanted is nil.

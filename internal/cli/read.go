@@ -58,8 +58,10 @@ func (o *options) read(ctx context.Context, namespace string, more ...installer.
 		return installer.Cluster{}, err
 	}
 	out, err := readAll(ctx, c, append(o.installers.Kinds(), more...), namespace)
-	for _, kind := range out.Unread {
-		o.warnUnread(kind)
+	for _, k := range append(o.installers.Kinds(), more...) {
+		if slices.Contains(out.Unread, k.Plural) && !k.Background {
+			o.warnUnread(k.Plural)
+		}
 	}
 	return out, err
 }
@@ -78,8 +80,8 @@ func (o *options) warnUnread(kind string) {
 	}
 }
 
-// readAll reads the kinds concurrently. A kind that the user may not read is left out and noted, and one that is not installed is
-// left out, unless nothing can be shown without it.
+// readAll reads the kinds concurrently. A kind that the user may not read is left out and noted, unless nothing can be shown
+// without it, and one that is not installed is left out.
 func readAll(ctx context.Context, c lister, kinds []installer.Kind, namespace string) (installer.Cluster, error) {
 	parts, errs := make([]installer.Cluster, len(kinds)), make([]error, len(kinds))
 	var group sync.WaitGroup
@@ -93,10 +95,8 @@ func readAll(ctx context.Context, c lister, kinds []installer.Kind, namespace st
 		switch {
 		case err == nil:
 			out.Objects = append(out.Objects, parts[i].Objects...)
-		case apierrors.IsNotFound(err) && k.Required != "":
-			return installer.Cluster{}, errors.New(k.Required)
 		case apierrors.IsNotFound(err): // it is not installed
-		case isUnread(err) && (k.Required == "" || !apierrors.IsForbidden(err)):
+		case isUnread(err) && (!k.Required || !apierrors.IsForbidden(err)):
 			out.Unread = append(out.Unread, k.Plural)
 		default:
 			return installer.Cluster{}, fmt.Errorf("listing %s: %w", k.Plural, err)

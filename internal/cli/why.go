@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -97,13 +98,14 @@ func unreadOf(op operator.Operator) string {
 // summary returns the state of an operator in one sentence.
 func summary(op operator.Operator) string {
 	var out string
+	version := cmp.Or(op.Installed, strings.TrimSpace(op.Name+" "+op.Version))
 	switch op.State {
 	case operator.Running:
-		out = op.Installed + " is running"
+		out = version + " is running"
 	case operator.Failed:
-		out = op.Installed + " has failed"
+		out = version + " has failed"
 	case operator.Installing:
-		out = op.Installed + " is being installed"
+		out = version + " is being installed"
 	case operator.NotInstalled:
 		out = "nothing is installed"
 	case operator.Unknown:

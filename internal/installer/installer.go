@@ -3,6 +3,7 @@
 package installer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -63,11 +64,15 @@ type Kind struct {
 	// since operators of any namespace refer to them.
 	ClusterScoped, AllNamespaces bool
 
+	// Background is true if a user who may not read the kind gets no warning. Unwatched is true if its events are not worth a new look at
+	// the operators.
+	Background, Unwatched bool
+
 	// Named is true if its objects have the names of operators.
 	Named bool
 
-	// Required is a message for the case that the kind does not exist, if nothing can be described without it.
-	Required string
+	// Required is true if nothing can be described for a user who may not read it.
+	Required bool
 
 	// Trim removes fields that no Installer reads from an object that the caller owns. It may be nil.
 	Trim func(Object)
@@ -131,12 +136,20 @@ func (all Installers) Kinds() []Kind {
 
 // CheckKinds returns the kinds that only Check reads.
 func (all Installers) CheckKinds() []Kind {
-	return distinct(only[Checker](all), Checker.CheckKinds)
+	return all.beyond(distinct(only[Checker](all), Checker.CheckKinds))
 }
 
 // TreeKinds returns the kinds that only Tree reads.
 func (all Installers) TreeKinds() []Kind {
-	return distinct(only[Outliner](all), Outliner.TreeKinds)
+	return all.beyond(distinct(only[Outliner](all), Outliner.TreeKinds))
+}
+
+// beyond returns the kinds that Operators does not read.
+func (all Installers) beyond(kinds []Kind) []Kind {
+	read := all.Kinds()
+	return slices.DeleteFunc(kinds, func(k Kind) bool {
+		return slices.ContainsFunc(read, func(r Kind) bool { return r.GroupVersionKind == k.GroupVersionKind })
+	})
 }
 
 // only returns the installers that implement an optional interface.
@@ -182,7 +195,7 @@ func (all Installers) describe(by func(Installer) []operator.Operator) []operato
 	var out []operator.Operator
 	for _, i := range all {
 		for _, op := range by(i) {
-			op.Installer = i.Name()
+			op.Installer = cmp.Or(op.Installer, i.Name())
 			out = append(out, op)
 		}
 	}

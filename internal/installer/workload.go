@@ -6,6 +6,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/operator"
@@ -23,22 +25,38 @@ type Workload struct {
 	// Images are those of its containers, sorted.
 	Images []string
 
+	// State is whether it runs. It is Failed if its controller has given up on that.
+	State operator.State
+
 	// OfCSV is true if it belongs to a ClusterServiceVersion.
 	OfCSV bool
 }
 
 // WorkloadOf returns the Workload of an object, and false if it is of another kind.
 func WorkloadOf(o Object) (Workload, bool) {
-	out := Workload{Labels: o.GetLabels(), Annotations: o.GetAnnotations()}
+	out := Workload{Labels: o.GetLabels(), Annotations: o.GetAnnotations(), State: operator.Installing}
+	ran := func(available int32) {
+		if available > 0 {
+			out.State = operator.Running
+		}
+	}
 	out.Namespace, out.Name = o.GetNamespace(), o.GetName()
 	var pod *corev1.PodSpec
 	switch o := o.(type) {
 	case *appsv1.Deployment:
 		out.Kind, pod = "Deployment", &o.Spec.Template.Spec
+		ran(o.Status.AvailableReplicas)
+		if out.State != operator.Running && slices.ContainsFunc(o.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+			return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse
+		}) {
+			out.State = operator.Failed
+		}
 	case *appsv1.StatefulSet:
 		out.Kind, pod = "StatefulSet", &o.Spec.Template.Spec
+		ran(o.Status.AvailableReplicas)
 	case *appsv1.DaemonSet:
 		out.Kind, pod = "DaemonSet", &o.Spec.Template.Spec
+		ran(o.Status.NumberAvailable)
 	default:
 		return Workload{}, false
 	}
@@ -58,6 +76,35 @@ func WorkloadOf(o Object) (Workload, bool) {
 // Resource returns the kind for kubectl.
 func (w Workload) Resource() string { return strings.ToLower(w.Kind) }
 
+// Version returns the version in the recommended label, or else the tag of the first image, or empty.
+func (w Workload) Version() string {
+	if version := w.Labels["app.kubernetes.io/version"]; version != "" {
+		return version
+	}
+	if len(w.Images) == 0 {
+		return ""
+	}
+	image, _, _ := strings.Cut(w.Images[0], "@")
+	if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {
+		return image[i+1:]
+	}
+	return ""
+}
+
+// By returns the name of the program that applied a workload, as far as its labels and annotations tell, or empty.
+func (w Workload) By() string {
+	switch {
+	case w.Labels["olm.operatorframework.io/owner-name"] != "":
+		return "OLM v1"
+	case w.Labels["helm.toolkit.fluxcd.io/name"] != "", w.Labels["kustomize.toolkit.fluxcd.io/name"] != "":
+		return "Flux"
+	case w.Annotations["argocd.argoproj.io/tracking-id"] != "", w.Labels["argocd.argoproj.io/instance"] != "":
+		return "Argo CD"
+	default:
+		return ""
+	}
+}
+
 // Installed is an operator that no ClusterServiceVersion describes, and a version of which has run.
 type Installed struct {
 	Running operator.Version
@@ -68,9 +115,37 @@ type Installed struct {
 	// Accounts are the names of the service accounts that it runs as, in order of preference.
 	Accounts []string
 
+	// Retry is how to have the installer try again at once, or nil.
+	Retry *Retry
+
 	// Denied returns the updates that the API server denies while the operator is held, except for the version that a user allows.
 	// crds are the names of its CustomResourceDefinitions that are known.
 	Denied func(allowed string, crds []string) *holdv1alpha1.DeniedUpdates
+}
+
+// Retry is how to have an installer try again at once: it reacts to a change of annotations.
+type Retry struct {
+	Kind        schema.GroupVersionKind
+	Object      types.NamespacedName
+	Annotations []string
+}
+
+// RetryOf returns how to have the controller of Flux that applied one of the workloads try again, or nil.
+func RetryOf(workloads []Workload) *Retry {
+	for _, w := range workloads {
+		for _, kind := range []schema.GroupVersionKind{
+			{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"},
+			{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
+		} {
+			if name := w.Labels[kind.Group+"/name"]; name != "" {
+				return &Retry{
+					Kind: kind, Object: types.NamespacedName{Namespace: w.Labels[kind.Group+"/namespace"], Name: name},
+					Annotations: []string{"reconcile.fluxcd.io/requestedAt", "reconcile.fluxcd.io/resetAt"},
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // AccountsOf returns the names of the service accounts that workloads run as, each once, in their order.

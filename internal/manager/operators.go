@@ -71,7 +71,7 @@ func (operators) of(o client.Object) []holdv1alpha1.OperatorReference {
 // addHolds adds the controller of the UpgradeHolds of these operators.
 func addHolds(mgr ctrl.Manager, o Options, found operators) error {
 	r := &upgradeholdcontroller.Reconciler{
-		Client: mgr.GetClient(), Operators: found.find, Changes: found.Cache, Kinds: found.kinds(), Parts: found.of,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Operators: found.find, Changes: found.Cache, Kinds: found.kinds(), Parts: found.of,
 		Holds: newHoldWriter(mgr, o),
 	}
 	if err := r.SetupWithManager(mgr); err != nil {

@@ -38,6 +38,9 @@ type Reconciler struct {
 	// Client reads from the cache.
 	Client client.Client
 
+	// Live bypasses it.
+	Live client.Reader
+
 	// Operators finds an operator that is not OLM's, or returns nil if no version of it has run.
 	Operators func(context.Context, holdv1alpha1.OperatorReference) (*installer.Installed, error)
 
@@ -51,6 +54,9 @@ type Reconciler struct {
 
 	serving serving
 
+	// settled has true for an operator that is not held, and whose installer reports no denied update, and false for one that was held.
+	settled sync.Map
+
 	// watchChanges starts to watch Changes, once an operator is named.
 	watchChanges func() error
 }
@@ -63,6 +69,7 @@ type Reconciler struct {
 // Reconcile writes the UpgradeHolds of an operator.
 func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorReference) (reconcile.Result, error) {
 	op := upgradehold.Operator{OperatorReference: of}
+	var installed *installer.Installed
 	probes, err := r.probes(ctx, of)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -72,13 +79,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 		return reconcile.Result{}, fmt.Errorf("listing the UpgradeHolds: %w", err)
 	}
 	byUsers := gate.ByUsers(holds.Items, of, time.Now())
-	named := len(probes) > 0 || len(byUsers) > 0
+	settled, _ := r.settled.Load(of)
+	named := len(probes) > 0 || len(byUsers) > 0 || settled == false
 	if named && !slices.Contains(holdv1alpha1.ReservedNamespaces, of.Namespace) {
 		if err := r.watchChanges(); err != nil {
 			return reconcile.Result{}, fmt.Errorf("watching workloads: %w", err)
 		}
-		installed, err := r.Operators(ctx, of)
-		if err != nil {
+		if installed, err = r.Operators(ctx, of); err != nil {
 			return reconcile.Result{}, fmt.Errorf("reading %s: %w", of, err)
 		}
 		if installed != nil {
@@ -88,6 +95,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 		}
 	}
 	result, err := r.Holds.Write(ctx, op)
+	if err == nil && len(op.Holds) > 0 {
+		r.settled.Store(of, false)
+	} else if err == nil && installed != nil && installed.Retry != nil {
+		return r.retry(ctx, of, installed.Retry)
+	}
 	return kube.Requeue(result, err)
 }
 

@@ -82,6 +82,33 @@ func Find(of holdv1alpha1.OperatorReference, records []metav1.PartialObjectMetad
 	return out
 }
 
+// Installer describes the operators of Helm releases.
+type Installer struct{}
+
+var _ installer.Installer = Installer{}
+
+// Name implements installer.Installer.
+func (Installer) Name() string { return "Helm" }
+
+// Kinds implements installer.Installer. Records of releases are not read: who may read them may read the values of a release.
+func (Installer) Kinds() []installer.Kind { return installer.ControllerKinds() }
+
+// Operators implements installer.Installer. The operator of a release consists of those of its workloads that serve
+// CustomResourceDefinitions.
+func (Installer) Operators(c installer.Cluster) []operator.Operator {
+	releases := map[holdv1alpha1.OperatorReference][]installer.Workload{}
+	for _, w := range installer.Controllers(c) {
+		for _, of := range OfWorkload(w.Workload) {
+			releases[of] = append(releases[of], w.Workload)
+		}
+	}
+	out := make([]operator.Operator, 0, len(releases))
+	for of, workloads := range releases {
+		out = append(out, installer.Describe(of, workloads[0].By(), workloads, c))
+	}
+	return operator.Sorted(out)
+}
+
 // add adds a record.
 func (r *Release) add(record metav1.Object) {
 	status := record.GetLabels()[LabelStatus]
@@ -119,7 +146,7 @@ func (r *Release) Installed() *installer.Installed {
 	if r == nil || !r.Ran {
 		return nil
 	}
-	out := &installer.Installed{Accounts: installer.AccountsOf(r.Workloads), Denied: r.denied}
+	out := &installer.Installed{Accounts: installer.AccountsOf(r.Workloads), Retry: installer.RetryOf(r.Workloads), Denied: r.denied}
 	out.Running = operator.Version{Ref: operator.Ref{Kind: "Secret", Namespace: r.Namespace, Name: r.record()}}
 	out.Request = operator.Request{Ref: out.Running.Ref, Resource: "secret", Annotations: r.Annotations}
 	if len(r.Workloads) > 0 {

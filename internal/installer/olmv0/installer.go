@@ -49,7 +49,7 @@ func (Installer) Kinds() []installer.Kind {
 		{
 			GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), Plural: Subscriptions,
 			AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.SubscriptionList{} }, Trim: trimSubscription, Named: true,
-			Required: "the cluster has no Subscriptions: neither OLM nor operator-status with its built-in loops is installed there",
+			Required: true,
 		},
 		{
 			GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind), Plural: ClusterServiceVersions, Selector: NotCopied,

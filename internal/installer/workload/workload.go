@@ -27,6 +27,28 @@ func Find(of holdv1alpha1.OperatorReference, workloads []installer.Workload) *in
 	return nil
 }
 
+// Installer describes the operators that no other installer describes.
+type Installer struct{}
+
+var _ installer.Installer = Installer{}
+
+// Name implements installer.Installer.
+func (Installer) Name() string { return string(holdv1alpha1.InstallerWorkload) }
+
+// Kinds implements installer.Installer.
+func (Installer) Kinds() []installer.Kind { return installer.ControllerKinds() }
+
+// Operators implements installer.Installer: each workload that serves CustomResourceDefinitions and belongs to no Helm release.
+func (Installer) Operators(c installer.Cluster) []operator.Operator {
+	var out []operator.Operator
+	for _, w := range installer.Controllers(c) {
+		if w.Annotations["meta.helm.sh/release-name"] == "" {
+			out = append(out, installer.Describe(Of(w.Workload)[0], w.By(), []installer.Workload{w.Workload}, c))
+		}
+	}
+	return out
+}
+
 // Of returns the operator that may run in a workload.
 func Of(w installer.Workload) []holdv1alpha1.OperatorReference {
 	return []holdv1alpha1.OperatorReference{{Installer: holdv1alpha1.InstallerWorkload, Namespace: w.Namespace, Name: w.Name}}
@@ -37,6 +59,7 @@ func installed(w installer.Workload) *installer.Installed {
 		Running:  operator.Version{Ref: w.Ref},
 		Request:  operator.Request{Ref: w.Ref, Resource: w.Resource(), Annotations: w.Annotations},
 		Accounts: installer.AccountsOf([]installer.Workload{w}),
+		Retry:    installer.RetryOf([]installer.Workload{w}),
 		Denied: func(allowed string, crds []string) *holdv1alpha1.DeniedUpdates {
 			return &holdv1alpha1.DeniedUpdates{Workload: denied(w, allowed, crds)}
 		},

@@ -1,9 +1,12 @@
-package installers
+// Package story has the story that each program which installs operators has to tell.
+package story
 
 import (
 	"context"
 	"fmt"
 	"maps"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -81,49 +84,59 @@ spec:
 `
 
 // The versions of an operator.
-const first, second = "1.0.0", "1.1.0"
+const (
+	First  = "1.0.0"
+	Second = "1.1.0"
+)
 
-// op is an operator that a program installs.
-type op struct{ name, namespace string }
-
-// manifests returns those of a version.
-func (o op) manifests(version string) string {
-	return strings.NewReplacer("NAMESPACE", o.namespace, "NAME", o.name, "VERSION", version).Replace(manifests)
+// Op is an operator that a program installs.
+type Op struct {
+	Cluster         *testcluster.Cluster
+	Kubeconfig      string // a file
+	Name, Namespace string
 }
 
-// program is a program that installs operators.
-type program interface {
-	// install asks for a version of an operator. The first one is installed after a while.
-	install(t *testing.T, o op, version string)
-
-	// report returns the program's own report on its last attempt, and has it try again unless it does by itself.
-	report(t *testing.T, o op) string
-
-	// reference returns the operator in the terms of an UpgradeHold.
-	reference(o op) holdv1alpha1.OperatorReference
-
-	// own reports whether an object is one with which the program or its user asks for an update, or in which it reports.
-	own(o *unstructured.Unstructured) bool
+// Manifests returns those of a version.
+func (o Op) Manifests(version string) string {
+	return strings.NewReplacer("NAMESPACE", o.Namespace, "NAME", o.Name, "VERSION", version).Replace(manifests)
 }
 
-// tell is the story that each program has to tell: while a custom resource does not allow it, nothing of another version is on the
+// Program is a program that installs operators.
+type Program interface {
+	// Install asks for a version of an operator. The first one is installed after a while.
+	Install(t *testing.T, o Op, version string)
+
+	// Report returns the program's own report on its last attempt, and has it try again unless it does by itself.
+	Report(t *testing.T, o Op) string
+
+	// Named is the name of the program in the list of operators.
+	Named() string
+
+	// Reference returns the operator in the terms of an UpgradeHold.
+	Reference(o Op) holdv1alpha1.OperatorReference
+
+	// Own reports whether an object is one with which the program or its user asks for an update, or in which it reports.
+	Own(o *unstructured.Unstructured) bool
+}
+
+// Tell tells the story that each program has to tell: while a custom resource does not allow it, nothing of another version is on the
 // cluster, and the program says why, whether a manager runs or not.
-func tell(t *testing.T, p program, o op) {
-	manager := cluster.StartManager(t)
-	p.install(t, o, first)
-	o.awaitImage(t, first)
+func Tell(t *testing.T, p Program, o Op) {
+	manager := o.Cluster.StartManager(t)
+	p.Install(t, o, First)
+	o.AwaitImage(t, First)
 	example := o.createMigrating(t)
-	cluster.Create(t, &v1alpha1.Probe{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.name},
+	o.Cluster.Create(t, &v1alpha1.Probe{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
 		Spec: &v1alpha1.ProbeSpec{
-			Operator:       &v1alpha1.ProbedOperator{Installer: p.reference(o).Installer, Name: p.reference(o).Name},
-			ProbeResources: []v1alpha1.ProbeResource{{Name: "widgets." + o.name + ".example.com", Upgradeable: "!Migrating"}},
+			Operator:       &v1alpha1.ProbedOperator{Installer: p.Reference(o).Installer, Name: p.Reference(o).Name},
+			ProbeResources: []v1alpha1.ProbeResource{{Name: "widgets." + o.Name + ".example.com", Upgradeable: "!Migrating"}},
 		},
 	})
-	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: p.reference(o).HoldName()}}
+	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: p.Reference(o).HoldName()}}
 	awaitHold := func() {
 		t.Helper()
-		cluster.Await(t, hold, func() string {
+		o.Cluster.Await(t, hold, func() string {
 			return testcluster.Lacking(hold.Status.Conditions, "Held=True/ProbeNotUpgradeable", "Enforced=True/PolicyBound")
 		})
 	}
@@ -131,39 +144,54 @@ func tell(t *testing.T, p program, o op) {
 	o.awaitEnforced(t)
 
 	manager.Kill(t)
-	before := snapshot(t, p)
-	p.install(t, o, second)
+	before := o.snapshot(t, p)
+	p.Install(t, o, Second)
 	o.awaitReport(t, p, "is held: ", "Migrating", v1alpha1.AnnotationAllowUpgrade)
-	if diff := cmp.Diff(before, snapshot(t, p)); diff != "" {
+	if diff := cmp.Diff(before, o.snapshot(t, p)); diff != "" {
 		t.Errorf("the cluster has changed while the update was held:\n%s", diff)
 	}
-	cluster.StartManager(t)
+	o.Cluster.StartManager(t)
 	awaitHold()
 	o.awaitReport(t, p, "is held: ", "Migrating")
-	if diff := cmp.Diff(before, snapshot(t, p)); diff != "" {
+	if diff := cmp.Diff(before, o.snapshot(t, p)); diff != "" {
 		t.Errorf("the cluster has changed since a manager runs:\n%s", diff)
 	}
 
+	o.checkListed(t, p)
+
 	o.setMigrating(t, example, "False")
 	start := time.Now()
-	cluster.AwaitGone(t, hold)
+	o.Cluster.AwaitGone(t, hold)
 	o.awaitReport(t, p, "")
-	o.awaitImage(t, second)
+	o.AwaitImage(t, Second)
 	t.Logf("updated %s after the custom resource allowed it", time.Since(start).Round(100*time.Millisecond))
-	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets." + o.name + ".example.com"}}
-	cluster.Await(t, crd, func() string {
-		if got := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description; !strings.HasSuffix(got, second) {
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets." + o.Name + ".example.com"}}
+	o.Cluster.Await(t, crd, func() string {
+		if got := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description; !strings.HasSuffix(got, Second) {
 			return "its description is " + got
 		}
 		return ""
 	})
 }
 
-// awaitImage waits until the operator runs in a version.
-func (o op) awaitImage(t *testing.T, version string) {
+// checkListed verifies that the command line lists the operator, and names what holds it.
+func (o Op) checkListed(t *testing.T, p Program) {
 	t.Helper()
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.name}}
-	cluster.Await(t, d, func() string {
+	get := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), "get", o.Name,
+		"-o", `jsonpath={range .items[*]}{.installer} {.version} {.state} {.upgradeable} {.blocked} {.blockers[*].by}{end}`,
+		"-n", o.Namespace, "--kubeconfig", o.Kubeconfig)
+	got, err := get.CombinedOutput()
+	want := fmt.Sprintf("%s %s Running False Held Probe %s/%s", p.Named(), First, o.Namespace, o.Name)
+	if err != nil || string(got) != want {
+		t.Errorf("kubectl operator-status get prints %q and returns %v, want %q", got, err, want)
+	}
+}
+
+// AwaitImage waits until the operator runs in a version.
+func (o Op) AwaitImage(t *testing.T, version string) {
+	t.Helper()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
+	o.Cluster.Await(t, d, func() string {
 		image := d.Spec.Template.Spec.Containers[0].Image
 		if !strings.HasSuffix(image, ":"+version) || d.Status.AvailableReplicas == 0 || d.Status.ObservedGeneration < d.Generation {
 			return fmt.Sprintf("its image is %s, and %d replicas are available", image, d.Status.AvailableReplicas)
@@ -173,11 +201,11 @@ func (o op) awaitImage(t *testing.T, version string) {
 }
 
 // awaitReport waits until the program reports all words, or, if the only one is empty, that it is done.
-func (o op) awaitReport(t *testing.T, p program, words ...string) {
+func (o Op) awaitReport(t *testing.T, p Program, words ...string) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for {
-		got := p.report(t, o)
+		got := p.Report(t, o)
 		missing := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word != "" && strings.Contains(got, word) || word == got })
 		if len(missing) == 0 {
 			return
@@ -194,34 +222,34 @@ func (o op) awaitReport(t *testing.T, p program, words ...string) {
 }
 
 // createMigrating creates a custom resource that does not allow an update.
-func (o op) createMigrating(t *testing.T) *unstructured.Unstructured {
+func (o Op) createMigrating(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o.name + ".example.com/v1", "kind": "Widget"}}
-	out.SetNamespace(o.namespace)
+	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o.Name + ".example.com/v1", "kind": "Widget"}}
+	out.SetNamespace(o.Namespace)
 	out.SetName("example")
-	if err := cluster.Rediscovered(t).Client.Create(t.Context(), out); err != nil {
+	if err := o.Cluster.Rediscovered(t).Client.Create(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
 	o.setMigrating(t, out, "True")
 	return out
 }
 
-func (o op) setMigrating(t *testing.T, custom *unstructured.Unstructured, status string) {
+func (o Op) setMigrating(t *testing.T, custom *unstructured.Unstructured, status string) {
 	t.Helper()
 	custom.Object["status"] = map[string]any{"conditions": []any{map[string]any{
 		"type": "Migrating", "status": status, "reason": "Test", "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339),
 	}}}
-	if err := cluster.Rediscovered(t).Client.Status().Update(t.Context(), custom); err != nil {
+	if err := o.Cluster.Rediscovered(t).Client.Status().Update(t.Context(), custom); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // awaitEnforced waits until the API server denies the record of an update. It reads the parameters of policies a moment after they were
 // written.
-func (o op) awaitEnforced(t *testing.T) {
+func (o Op) awaitEnforced(t *testing.T) {
 	t.Helper()
 	hold := &holdv1alpha1.UpgradeHoldList{}
-	if err := cluster.Client.List(t.Context(), hold); err != nil {
+	if err := o.Cluster.Client.List(t.Context(), hold); err != nil {
 		t.Fatal(err)
 	}
 	probe := func(h holdv1alpha1.UpgradeHold) client.Object {
@@ -240,15 +268,15 @@ func (o op) awaitEnforced(t *testing.T) {
 	}
 	for _, h := range hold.Items {
 		object := probe(h)
-		if object == nil || h.Spec.Operator.Namespace != o.namespace {
+		if object == nil || h.Spec.Operator.Namespace != o.Namespace {
 			continue
 		}
-		cluster.Await(t, &h, func() string {
+		o.Cluster.Await(t, &h, func() string {
 			raw := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}}
 			raw.SetNamespace(object.GetNamespace())
 			raw.SetGenerateName(object.GetGenerateName())
 			raw.SetLabels(object.GetLabels())
-			if cluster.Client.Create(t.Context(), raw, client.DryRunAll) == nil {
+			if o.Cluster.Client.Create(t.Context(), raw, client.DryRunAll) == nil {
 				return "it is not enforced yet"
 			}
 			return ""
@@ -262,13 +290,13 @@ var volatile = []string{"Event", "Lease", "Pod", "ReplicaSet", "ControllerRevisi
 
 // snapshot returns the generation of every object of the cluster, apart from volatile ones and the program's own. ConfigMaps and
 // Secrets, which have none, have their content.
-func snapshot(t *testing.T, p program) map[string]string {
+func (o Op) snapshot(t *testing.T, p Program) map[string]string {
 	t.Helper()
-	lists, err := discovery.ServerPreferredResources(discovery.NewDiscoveryClientForConfigOrDie(cluster.Config))
+	lists, err := discovery.ServerPreferredResources(discovery.NewDiscoveryClientForConfigOrDie(o.Cluster.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, err := dynamic.NewForConfig(cluster.Config)
+	reader, err := dynamic.NewForConfig(o.Cluster.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,8 +315,8 @@ func snapshot(t *testing.T, p program) map[string]string {
 				t.Fatalf("listing %s: %v", resource.Name, err)
 			}
 			for i := range found.Items {
-				if o := &found.Items[i]; !p.own(o) {
-					out[fmt.Sprintf("%s %s/%s", resource.Kind, o.GetNamespace(), o.GetName())] = content(o)
+				if found := &found.Items[i]; !p.Own(found) {
+					out[fmt.Sprintf("%s %s/%s", resource.Kind, found.GetNamespace(), found.GetName())] = content(found)
 				}
 			}
 		}
@@ -310,10 +338,10 @@ func content(o *unstructured.Unstructured) string {
 	return fmt.Sprint(out)
 }
 
-// newOp returns an operator with a namespace and a name of its own.
-func newOp(t *testing.T, name string) op {
+// New returns an operator with a namespace and a name of its own.
+func New(t *testing.T, cluster *testcluster.Cluster, kubeconfig, name string) Op {
 	t.Helper()
-	out := op{name: name, namespace: cluster.Namespace(t, name)}
+	out := Op{Cluster: cluster, Kubeconfig: kubeconfig, Name: name, Namespace: cluster.Namespace(t, name)}
 	t.Cleanup(func() {
 		for _, o := range []client.Object{
 			&apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets." + name + ".example.com"}},

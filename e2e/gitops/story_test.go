@@ -1,0 +1,194 @@
+package gitops
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/story"
+)
+
+// synced is a program that installs an operator from Git.
+type synced struct {
+	named     string
+	installer holdv1alpha1.Installer
+	git       repository
+
+	// files returns the content of Git for a version.
+	files func(o story.Op, version string) map[string]string
+
+	// begin has the program sync the repository, and asked has it read Git at once.
+	begin func(t *testing.T)
+	asked func(t *testing.T)
+
+	// state is the object in which it reports.
+	state *unstructured.Unstructured
+
+	// fields are the parts of the status with its reports, and done reports whether it is content.
+	fields [][]string
+	done   func(*unstructured.Unstructured) bool
+
+	ownKinds []string
+	version  string
+}
+
+func (s *synced) Install(t *testing.T, o story.Op, version string) {
+	t.Helper()
+	for file, content := range s.files(o, version) {
+		s.git.commit(t, file, content)
+	}
+	if s.version == "" {
+		s.begin(t)
+	}
+	s.version = version
+	s.asked(t)
+}
+
+func (s *synced) Report(t *testing.T, _ story.Op) string {
+	t.Helper()
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(s.state), s.state); err != nil {
+		t.Fatal(err)
+	}
+	if s.done(s.state) {
+		return ""
+	}
+	var out []string
+	for _, path := range s.fields {
+		value, _, _ := unstructured.NestedFieldNoCopy(s.state.Object, path...) // none if not found
+		out = append(out, fmt.Sprint(value))
+	}
+	return strings.Join(out, "\n")
+}
+
+func (s *synced) Named() string { return s.named }
+
+func (s *synced) Reference(o story.Op) holdv1alpha1.OperatorReference {
+	return holdv1alpha1.OperatorReference{Installer: s.installer, Namespace: o.Namespace, Name: o.Name}
+}
+
+func (s *synced) Own(o *unstructured.Unstructured) bool {
+	for _, kind := range s.ownKinds {
+		if o.GetKind() == kind {
+			return true
+		}
+	}
+	return s.installer == holdv1alpha1.InstallerWorkload && o.GetKind() == "ConfigMap" && o.GetName() == "settings"
+}
+
+// object returns an object without content.
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetAPIVersion(apiVersion)
+	out.SetKind(kind)
+	out.SetNamespace(namespace)
+	out.SetName(name)
+	return out
+}
+
+// isReady reports whether an object of Flux is Ready with its current spec and source.
+func isReady(o *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") // none if not found
+	for _, c := range conditions {
+		if condition := c.(map[string]any); condition["type"] == "Ready" {
+			return condition["status"] == "True"
+		}
+	}
+	return false
+}
+
+// TestHeldFlux tells the stories of a HelmRelease and of a Kustomization, with the defaults of Flux: neither tries again soon after a
+// failure.
+func TestHeldFlux(t *testing.T) {
+	startFlux(t, "flux-of-held")
+	git := newRepository(t)
+	git.commit(t, "README", "operators")
+	url := git.serve(t)
+	source := `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: NAME, namespace: NAMESPACE}
+spec: {url: "URL", interval: 1s, ref: {branch: main}}
+---
+`
+	cases := map[string]struct {
+		synced
+		manifests string
+	}{
+		"HelmRelease": {synced{
+			named: "Flux", installer: holdv1alpha1.InstallerHelm, ownKinds: []string{"GitRepository", "HelmRelease", "HelmChart"},
+			files: func(o story.Op, version string) map[string]string {
+				return map[string]string{
+					"chart/templates/operator.yaml": o.Manifests(version),
+					"chart/Chart.yaml":              "apiVersion: v2\nname: " + o.Name + "\nversion: " + version + "\n",
+				}
+			},
+		}, `
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: NAME, namespace: NAMESPACE}
+spec:
+  interval: 10m
+  releaseName: NAME
+  chart: {spec: {chart: ./chart, interval: 1s, sourceRef: {kind: GitRepository, name: NAME}}}
+`},
+		"Kustomization": {synced{
+			named: "Flux", installer: holdv1alpha1.InstallerWorkload, ownKinds: []string{"GitRepository", "Kustomization"},
+			files: func(o story.Op, version string) map[string]string {
+				return map[string]string{"plain/operator.yaml": o.Manifests(version)}
+			},
+		}, `
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: NAME, namespace: NAMESPACE}
+spec: {interval: 10m, path: ./plain, prune: true, sourceRef: {kind: GitRepository, name: NAME}}
+`},
+	}
+	for kind, tc := range cases {
+		t.Run(kind, func(t *testing.T) {
+			o := story.New(t, cluster, filepath.Join(clusterDir, "kubeconfig"), "by-"+strings.ToLower(kind))
+			s := tc.synced
+			s.git, s.done, s.fields = git, isReady, [][]string{{"status", "conditions"}}
+			apiVersion := strings.TrimPrefix(strings.Split(tc.manifests, "\n")[1], "apiVersion: ")
+			s.state = object(apiVersion, kind, o.Namespace, o.Name)
+			s.begin = func(t *testing.T) {
+				replacer := strings.NewReplacer("NAMESPACE", o.Namespace, "NAME", o.Name, "URL", url)
+				cluster.Rediscovered(t).Apply(t, o.Namespace, replacer.Replace(source+tc.manifests))
+			}
+			s.asked = func(*testing.T) {} // it reads Git every second
+			story.Tell(t, &s, o)
+		})
+	}
+}
+
+// TestHeldArgoCD tells the story of an Application, with client-side and with server-side apply.
+func TestHeldArgoCD(t *testing.T) {
+	for _, option := range []string{"ServerSideApply=false", "ServerSideApply=true"} {
+		t.Run(option, func(t *testing.T) {
+			a := newArgo(t)
+			o := story.New(t, cluster, filepath.Join(clusterDir, "kubeconfig"), "by-argo-"+strings.TrimPrefix(strings.ToLower(option), "serversideapply="))
+			a.app.SetName(o.Name)
+			git := newRepository(t)
+			story.Tell(t, &synced{
+				named: "Argo CD", installer: holdv1alpha1.InstallerWorkload, git: git, state: a.app, ownKinds: []string{"Application", "AppProject"},
+				files: func(o story.Op, version string) map[string]string {
+					return map[string]string{"operator.yaml": o.Manifests(version)}
+				},
+				begin: func(t *testing.T) {
+					cluster.Rediscovered(t).Apply(t, "argocd", strings.NewReplacer("{name: operators,", "{name: "+o.Name+",", "REPOSITORY", git.folder,
+						"NAMESPACE", o.Namespace, "ServerSideApply=true", option).Replace(application))
+				},
+				asked:  a.refresh,
+				fields: [][]string{{"status", "operationState"}, {"status", "conditions"}},
+				done: func(*unstructured.Unstructured) bool {
+					return a.field("operationState", "phase") == "Succeeded" && a.field("sync", "status") == "Synced" &&
+						a.field("operationState", "syncResult", "revision") == git.head(t)
+				},
+			}, o)
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package upgradehold
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/upgradehold"
+)
+
+// retryAgain is the pause after which an installer is asked again, unless its last update is no longer reported as denied.
+const retryAgain = 2 * time.Second
+
+// +kubebuilder:rbac:groups=helm.toolkit.fluxcd.io,resources=helmreleases,verbs=get;patch
+// +kubebuilder:rbac:groups=kustomize.toolkit.fluxcd.io,resources=kustomizations,verbs=get;patch
+
+// retry has an installer that reports a denied update try again, once the operator is not held. Some wait for long after a failure.
+func (r *Reconciler) retry(ctx context.Context, of holdv1alpha1.OperatorReference, how *installer.Retry) (reconcile.Result, error) {
+	if settled, _ := r.settled.Load(of); settled == true {
+		return reconcile.Result{}, nil
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(how.Kind)
+	if err := r.Live.Get(ctx, how.Object, object); err != nil {
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+			log.FromContext(ctx).Info("Cannot have the installer try again", "kind", how.Kind.Kind, "object", how.Object, "because", err.Error())
+			r.settled.Store(of, true)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("getting %s %s: %w", how.Kind.Kind, how.Object, err)
+	}
+	if !reportsDenied(object) {
+		r.settled.Store(of, true)
+		return reconcile.Result{}, nil
+	}
+	before := object.DeepCopy()
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	now := time.Now().UTC().Format(time.RFC3339Nano)
+	for _, key := range how.Annotations {
+		annotations[key] = now
+	}
+	object.SetAnnotations(annotations)
+	if err := r.Client.Patch(ctx, object, client.MergeFrom(before), client.FieldOwner(upgradehold.FieldOwner)); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("having %s %s try again: %w", how.Kind.Kind, how.Object, err)
+	}
+	log.FromContext(ctx).Info("Had the installer try again, since the operator may be updated", "kind", how.Kind.Kind, "object", how.Object)
+	return reconcile.Result{RequeueAfter: retryAgain}, nil
+}
+
+// reportsDenied reports whether a condition of an object is about an update that one of the policies denied.
+func reportsDenied(object *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // none if malformed
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if message, _ := condition["message"].(string); strings.Contains(message, "denied request: The update ") {
+			return true
+		}
+	}
+	return false
+}

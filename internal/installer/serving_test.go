@@ -1,0 +1,154 @@
+package installer
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+// deployment returns a Deployment that runs as the service account of its name.
+func deployment(namespace, name string, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	out := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	out.Spec.Template.Spec.ServiceAccountName = name
+	out.Spec.Template.Spec.Containers = []corev1.Container{{Name: "manager", Image: "example.com:5000/" + name + ":v1@sha256:0"}}
+	for _, c := range change {
+		c(out)
+	}
+	return out
+}
+
+// bound returns a role and its binding to a service account, in a namespace, or in all if that is empty.
+func bound(namespace, account, accountNamespace string, rule rbacv1.PolicyRule) []Object {
+	metadata := metav1.ObjectMeta{Namespace: namespace, Name: account}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: accountNamespace, Name: account}}
+	if namespace != "" {
+		return []Object{
+			&rbacv1.Role{ObjectMeta: metadata, Rules: []rbacv1.PolicyRule{rule}},
+			&rbacv1.RoleBinding{ObjectMeta: metadata, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: account}, Subjects: subjects},
+		}
+	}
+	return []Object{
+		&rbacv1.ClusterRole{ObjectMeta: metadata, Rules: []rbacv1.PolicyRule{rule}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metadata, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: account}, Subjects: subjects},
+	}
+}
+
+func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+func TestControllers(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		rule   rbacv1.PolicyRule
+		in     string // namespace of the role, or empty for all
+		change func(*appsv1.Deployment)
+		want   []string // CustomResourceDefinitions, or none if it is no operator
+	}{
+		"Status":    {reason: "An operator reports on its custom resources.", rule: rule("example.com", "foos/status", "get", "update"), want: []string{"foos.example.com"}},
+		"Patch":     {reason: "It may patch their status.", rule: rule("example.com", "foos/status", "patch"), want: []string{"foos.example.com"}},
+		"Group":     {reason: "It may do everything in its own group.", rule: rule("example.com", "*", "*"), want: []string{"bars.example.com", "foos.example.com"}},
+		"AllStatus": {reason: "Or report on everything there.", rule: rule("example.com", "*/status", "update"), want: []string{"bars.example.com", "foos.example.com"}},
+		"Namespace": {reason: "It may be the operator of one namespace.", rule: rule("example.com", "foos/status", "update"), in: "foo", want: []string{"foos.example.com"}},
+		"Reads":     {reason: "Who only reads is no operator.", rule: rule("example.com", "foos/status", "get", "list", "watch")},
+		"Uses":      {reason: "Nor is who creates custom resources.", rule: rule("example.com", "foos", "create", "update")},
+		"Admin":     {reason: "Nor is an administrator, who may do everything.", rule: rule("*", "*", "*")},
+		"OtherKind": {reason: "A kind without CustomResourceDefinition counts for nothing.", rule: rule("apps", "deployments/status", "update")},
+		"OfOLM": {
+			reason: "OLM describes its operators.", rule: rule("example.com", "foos/status", "update"),
+			change: func(d *appsv1.Deployment) { d.Labels = map[string]string{"olm.owner": "foo.v1"} },
+		},
+		"OtherAccount": {
+			reason: "The account of the pods counts.", rule: rule("example.com", "foos/status", "update"),
+			change: func(d *appsv1.Deployment) { d.Spec.Template.Spec.ServiceAccountName = "" },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := deployment("foo", "operator")
+			if tc.change != nil {
+				tc.change(d)
+			}
+			c := Cluster{Objects: append(bound(tc.in, "operator", "foo", tc.rule), d, deployment("foo", "other"), deployment("bar", "operator"))}
+			for _, crd := range []string{"foos.example.com", "bars.example.com", "bazes.other.example.com"} {
+				c.Objects = append(c.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: crd}})
+			}
+			var got []string
+			for _, w := range Controllers(c) {
+				if w.String() != "Deployment foo/operator" {
+					t.Errorf("%s\n%s is an operator", tc.reason, w.Ref)
+				}
+				got = w.Definitions
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: "foo", Name: "operator"}
+	hold := func(name string, of holdv1alpha1.OperatorReference, status metav1.ConditionStatus, labels map[string]string) *holdv1alpha1.UpgradeHold {
+		out := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: holdv1alpha1.UpgradeHoldSpec{Operator: of}}
+		out.Status.Conditions = []metav1.Condition{{Type: holdv1alpha1.ConditionHeld, Status: status}}
+		out.Status.Holds = []holdv1alpha1.HoldCause{{Reason: "Because", By: "Probe foo/" + name, Message: "busy"}}
+		return out
+	}
+	reported := map[string]string{holdv1alpha1.LabelReported: "true"}
+	other := of
+	other.Name = "other"
+	cases := map[string]struct {
+		reason   string
+		objects  []Object
+		unread   []string
+		want     metav1.ConditionStatus // Upgradeable
+		blockers []string
+	}{
+		"Free": {reason: "Nothing holds it.", want: metav1.ConditionTrue},
+		"Reported": {reason: "Its conditions hold it.", objects: []Object{hold("a", of, "True", reported)}, want: metav1.ConditionFalse,
+			blockers: []string{"Held by Probe foo/a: kubectl get upgradehold a -o jsonpath='{.status.message}'"}},
+		"ByUser": {reason: "A user holds it.", objects: []Object{hold("a", of, "True", nil)}, want: metav1.ConditionFalse,
+			blockers: []string{"Held by Probe foo/a: kubectl delete upgradehold a"}},
+		"Expired": {reason: "A hold that has ended is none.", objects: []Object{hold("a", of, "False", nil)}, want: metav1.ConditionTrue},
+		"Other":   {reason: "Another operator is held.", objects: []Object{hold("a", other, "True", nil)}, want: metav1.ConditionTrue},
+		"Unread":  {reason: "Nothing is concluded from UpgradeHolds that may not be read.", unread: []string{UpgradeHolds}, want: metav1.ConditionUnknown},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w, _ := WorkloadOf(deployment("foo", "operator", func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 }))
+			got := Describe(of, "kubectl", []Workload{w}, Cluster{Objects: tc.objects, Unread: tc.unread})
+			if got.Upgradeable != tc.want || got.State != operator.Running || got.Version != "v1" || got.Undecided() != (tc.unread != nil) {
+				t.Errorf("%s\ngot %+v", tc.reason, got)
+			}
+			var blockers []string
+			for _, b := range got.Blockers {
+				blockers = append(blockers, string(b.Impact)+" by "+b.By+": "+b.Steps[0].Command)
+			}
+			if diff := cmp.Diff(tc.blockers, blockers); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for image, want := range map[string]string{
+		"example.com:5000/foo:v1@sha256:0": "v1", "example.com:5000/foo": "", "foo": "", "foo@sha256:0": "", "foo:1.2": "1.2",
+	} {
+		if got := (Workload{Images: []string{image}}).Version(); got != want {
+			t.Errorf("the version of %s is %q, want %q", image, got, want)
+		}
+	}
+	labelled := Workload{Images: []string{"foo:1"}, Labels: map[string]string{"app.kubernetes.io/version": "2"}}
+	if got := labelled.Version(); got != "2" {
+		t.Errorf("the version is %q, want that of the label", got)
+	}
+}
