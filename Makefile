@@ -126,6 +126,15 @@ e2e: build tools olm $(BIN)/helm $(BIN)/prometheus/promtool $(BIN)/otlpreceiver 
 
 FLUX := $(addprefix $(BIN)/neighbours/,source-controller kustomize-controller helm-controller)
 
+OLMV1 := $(addprefix $(BIN)/neighbours/,catalogd operator-controller)
+
+.PHONY: e2e-installers
+e2e-installers: build tools olm argocd $(BIN)/helm $(FLUX) $(OLMV1) ## Tell the story of a held update with every installer: OLM v0 and v1, Helm, Flux, Argo CD, kubectl and the built-in loops.
+	@go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/installers
+	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/gitops -run TestHeld
+	@go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/olm -run 'TestUpgradeHold$$|TestApprovalGate'
+	@go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/lifecycle -run 'TestUpdate$$'
+
 .PHONY: e2e-neighbours
 e2e-neighbours: build tools argocd $(BIN)/cosign $(FLUX) check-bundle test-images ## Test against other projects' programs that take long to build: Argo CD and Flux sync operators; cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release; Grafana's linter checks the dashboard.
 	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/gitops
@@ -274,13 +283,15 @@ $(BIN)/cosign: hack/neighbours/go.mod hack/neighbours/go.sum
 source-controller    := hack/flux/source github.com/fluxcd/source-controller
 kustomize-controller := hack/flux/kustomize github.com/fluxcd/kustomize-controller
 helm-controller      := hack/flux/helm github.com/fluxcd/helm-controller
+catalogd             := hack/olmv1 github.com/operator-framework/operator-controller/cmd/catalogd
+operator-controller  := hack/olmv1 github.com/operator-framework/operator-controller/cmd/operator-controller
 k9s                  := hack/k9s github.com/derailed/k9s
 
 .SECONDEXPANSION:
-$(FLUX) $(BIN)/neighbours/k9s: $(BIN)/neighbours/%: $$(firstword $$($$*))/go.mod $$(firstword $$($$*))/go.sum
+$(FLUX) $(OLMV1) $(BIN)/neighbours/k9s: $(BIN)/neighbours/%: $$(firstword $$($$*))/go.mod $$(firstword $$($$*))/go.sum
 	@echo "building $* (once, some minutes)"
 	@mkdir -p $(@D)
-	@cd $(firstword $($*)) && go build -o $@ $(lastword $($*))
+	@cd $(firstword $($*)) && $(if $(filter hack/olmv1,$($*)),CGO_ENABLED=0 )go build -tags containers_image_openpgp,exclude_graphdriver_btrfs -o $@ $(lastword $($*))
 
 ui/headlamp/node_modules/.package-lock.json: ui/headlamp/package-lock.json
 	@echo "installing npm packages (once, some minutes)"

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/operator-status/operator-status/internal/test/neighbour"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
@@ -70,19 +71,20 @@ func startFlux(t *testing.T, namespace string) {
 		"flux/source": "github.com/fluxcd/source-controller", "flux/kustomize": "github.com/fluxcd/kustomize-controller",
 		"flux/helm": "github.com/fluxcd/helm-controller",
 	} {
-		kubectl(t, "apply", "--server-side", "-f", filepath.Join(moduleFolder(t, folder, path), "config", "crd", "bases"))
+		kubectl(t, "apply", "--server-side", "-f", filepath.Join(neighbour.Module(t, folder, path), "config", "crd", "bases"))
 	}
 	cluster.AwaitCRD(t, "gitrepositories.source.toolkit.fluxcd.io")
 	cluster.AwaitCRD(t, "kustomizations.kustomize.toolkit.fluxcd.io")
 	cluster.AwaitCRD(t, "helmreleases.helm.toolkit.fluxcd.io")
 	env := []string{"RUNTIME_NAMESPACE=" + namespace, "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
 	storage := testcluster.FreeAddress(t)
+	kubeconfig := filepath.Join(clusterDir, "kubeconfig")
 	own := func() []string {
 		return []string{"--metrics-addr=" + testcluster.FreeAddress(t), "--health-addr=" + testcluster.FreeAddress(t), "--enable-leader-election=false"}
 	}
-	program{"source-controller", env}.start(t, append(own(), "--storage-path="+t.TempDir(), "--storage-addr="+storage, "--storage-adv-addr="+storage)...)
-	program{"kustomize-controller", env}.start(t, own()...)
-	program{"helm-controller", env}.start(t, own()...)
+	neighbour.Program{Name: "source-controller", Env: env, Kubeconfig: kubeconfig}.Start(t, append(own(), "--storage-path="+t.TempDir(), "--storage-addr="+storage, "--storage-adv-addr="+storage)...)
+	neighbour.Program{Name: "kustomize-controller", Env: env, Kubeconfig: kubeconfig}.Start(t, own()...)
+	neighbour.Program{Name: "helm-controller", Env: env, Kubeconfig: kubeconfig}.Start(t, own()...)
 }
 
 // serve serves the repository over HTTP, and returns its URL.

@@ -34,56 +34,6 @@ func TestMain(m *testing.M) {
 // global is the namespace of catalogs that are visible from every namespace.
 const global = "olm"
 
-// program is a neighbour's process.
-type program struct {
-	name string
-	env  []string
-}
-
-// start starts a program of bin/neighbours, which ends with the test.
-func (p program) start(t *testing.T, args ...string) {
-	t.Helper()
-	log, err := os.Create(filepath.Join(t.ArtifactDir(), p.name+strings.ReplaceAll(args[0], "/", "-")+".log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := p.command(args...)
-	command.Stdout, command.Stderr = log, log
-	if err := command.Start(); err != nil {
-		t.Fatalf("starting %s: %v", p.name, err)
-	}
-	t.Cleanup(func() {
-		if err := command.Process.Kill(); err != nil {
-			t.Errorf("ending %s: %v", p.name, err)
-		}
-		_ = command.Wait() // it was killed
-		_ = log.Close()
-		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
-			t.Logf("%s %s:\n%s", p.name, args[0], text[max(0, len(text)-4000):])
-		}
-	})
-}
-
-func (p program) command(args ...string) *exec.Cmd {
-	out := exec.Command(filepath.Join(testcluster.Root(), "bin", "neighbours", p.name), args...)
-	out.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(clusterDir, "kubeconfig"),
-		"PATH="+filepath.Join(testcluster.Root(), "bin")+":"+os.Getenv("PATH"))
-	out.Env = append(out.Env, p.env...)
-	return out
-}
-
-// moduleFolder returns the folder of a module that a module in hack requires.
-func moduleFolder(t *testing.T, folder, path string) string {
-	t.Helper()
-	command := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path)
-	command.Dir = filepath.Join(testcluster.Root(), "hack", folder)
-	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("looking up the folder of %s: %v", path, err)
-	}
-	return strings.TrimSpace(string(out))
-}
-
 // kubectl runs kubectl on the cluster.
 func kubectl(t *testing.T, args ...string) {
 	t.Helper()

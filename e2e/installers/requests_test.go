@@ -492,7 +492,7 @@ func TestRetryPolicy(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := as(tc.user).Patch(t.Context(), release.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(tc.patch)))
-			if denied := err != nil && strings.Contains(err.Error(), "may only have Flux try again"); err != nil && !denied || denied == tc.allowed {
+			if denied := err != nil && strings.Contains(err.Error(), "may only have an installer try again"); err != nil && !denied || denied == tc.allowed {
 				t.Errorf("%s\ngot %v, want allowed: %t", tc.reason, err, tc.allowed)
 			}
 		})

@@ -3,25 +3,33 @@ package manager
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	upgradeholdcontroller "github.com/operator-status/operator-status/internal/controller/upgradehold"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/helm"
+	"github.com/operator-status/operator-status/internal/installer/olmv1"
 	"github.com/operator-status/operator-status/internal/installer/workload"
 	"github.com/operator-status/operator-status/internal/upgradehold"
 	"github.com/operator-status/operator-status/internal/workloads"
 )
 
 // operators finds the operators that no ClusterServiceVersion describes.
-type operators struct{ workloads.Cache }
+type operators struct {
+	workloads.Cache
+
+	// olmv1 is whether OLM v1 is installed.
+	olmv1 *atomic.Bool
+}
 
 func newOperators(mgr ctrl.Manager) (operators, error) {
 	options := workloads.Options()
@@ -30,7 +38,7 @@ func newOperators(mgr ctrl.Manager) (operators, error) {
 	if err != nil {
 		return operators{}, fmt.Errorf("creating the cache of workloads: %w", err)
 	}
-	return operators{workloads.Cache{Cache: c}}, mgr.Add(c)
+	return operators{workloads.Cache{Cache: c}, new(atomic.Bool)}, mgr.Add(c)
 }
 
 // find returns an operator, or nil if no version of it has run.
@@ -46,11 +54,35 @@ func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) 
 			return nil, err
 		}
 		return helm.Find(of, records, running).Installed(), nil
+	case holdv1alpha1.InstallerOLMv1:
+		extension, err := o.extension(ctx, of.Name)
+		if err != nil || extension == nil {
+			return nil, err
+		}
+		return olmv1.Find(of, extension, running), nil
 	case holdv1alpha1.InstallerWorkload:
 		return workload.Find(of, running), nil
 	case holdv1alpha1.InstallerOLM:
 	}
 	return nil, nil
+}
+
+// extension returns the metadata of a ClusterExtension, or nil if it does not exist or OLM v1 is not installed.
+func (o operators) extension(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
+	out := extensionKind()
+	if !o.olmv1.Load() {
+		return nil, nil
+	}
+	if err := o.Get(ctx, types.NamespacedName{Name: name}, out); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return out, nil
+}
+
+func extensionKind() *metav1.PartialObjectMetadata {
+	out := &metav1.PartialObjectMetadata{}
+	out.SetGroupVersionKind(olmv1.Kind)
+	return out
 }
 
 // kinds returns an object of each kind that find reads.
@@ -65,11 +97,11 @@ func (operators) of(o client.Object) []holdv1alpha1.OperatorReference {
 	if !ok {
 		return nil
 	}
-	return append(helm.OfWorkload(w), workload.Of(w)...)
+	return slices.Concat(olmv1.OfWorkload(w), helm.OfWorkload(w), workload.Of(w))
 }
 
 // addHolds adds the controller of the UpgradeHolds of these operators.
-func addHolds(mgr ctrl.Manager, o Options, found operators) error {
+func addHolds(mgr ctrl.Manager, installed *crdGate, o Options, found operators) error {
 	r := &upgradeholdcontroller.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Operators: found.find, Changes: found.Cache, Kinds: found.kinds(), Parts: found.of,
 		Holds: newHoldWriter(mgr, o),
@@ -77,6 +109,10 @@ func addHolds(mgr ctrl.Manager, o Options, found operators) error {
 	if err := r.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller of UpgradeHolds: %w", err)
 	}
+	installed.when(func() error {
+		found.olmv1.Store(true)
+		return r.WatchNamed(extensionKind(), holdv1alpha1.InstallerOLMv1)
+	}, olmv1.Kind)
 	return nil
 }
 

@@ -141,6 +141,9 @@ const (
 
 // EnforcementOf returns how the API server treats the updates of an installer's held operators.
 func EnforcementOf(ctx context.Context, from client.Reader, installer holdv1alpha1.Installer) (Enforcement, error) {
+	if installer == holdv1alpha1.InstallerOLMv1 {
+		installer = holdv1alpha1.InstallerHelm // it writes the same records
+	}
 	list := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
 	if err := from.List(ctx, list, client.MatchingLabels{holdv1alpha1.LabelEnforces: string(installer)}); err != nil {
 		return "", fmt.Errorf("listing the ValidatingAdmissionPolicyBindings: %w", err)

@@ -31,6 +31,9 @@ const (
 	// is identified by its Subscription.
 	InstallerOLM Installer = "OLM"
 
+	// InstallerOLMv1 is OLM v1. An operator is identified by its ClusterExtension, and the namespace that this installs in.
+	InstallerOLMv1 Installer = "OLMv1"
+
 	// InstallerHelm is Helm, or a program that writes releases as Helm does, such as Flux's helm-controller. An operator is
 	// identified by its release.
 	InstallerHelm Installer = "Helm"
@@ -42,14 +45,15 @@ const (
 
 // OperatorReference identifies an operator across its versions.
 type OperatorReference struct {
-	// Installer is the program that installs the operator: OLM, Helm, or Workload for any other.
+	// Installer is the program that installs the operator: OLM, OLMv1, Helm, or Workload for any other.
 	// +optional
-	// +kubebuilder:validation:Enum=OLM;Helm;Workload
+	// +kubebuilder:validation:Enum=OLM;OLMv1;Helm;Workload
 	// +kubebuilder:default=OLM
 	Installer Installer `json:"installer,omitempty"`
 
 	// Namespace of the object that asks for the operator's updates. For OLM, this is the Subscription, and for Helm the release.
-	// Otherwise it is the Deployment, StatefulSet or DaemonSet that the operator runs in.
+	// For OLMv1 it is the namespace that a ClusterExtension installs in. Otherwise it is that of the Deployment, StatefulSet or
+	// DaemonSet that the operator runs in.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="!(self in ['kube-system', 'kube-public', 'kube-node-lease'])",message="updates in the namespaces of Kubernetes itself cannot be held"
@@ -177,11 +181,18 @@ type DeniedInstallPlans struct {
 	Except []string `json:"except,omitempty"`
 }
 
-// DeniedRevisions selects the records that Helm writes before it changes anything.
+// DeniedRevisions selects the records that Helm, or OLM v1 with Helm's code, writes before it changes anything.
 type DeniedRevisions struct {
-	// Namespace and Release are those of the release.
-	Namespace string `json:"namespace"`
-	Release   string `json:"release"`
+	// Owner is the program that writes the records: helm if empty, or operator-controller.
+	// +optional
+	Owner string `json:"owner,omitempty"`
+
+	// Namespace of the records, or any if empty.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Release is the name of the release.
+	Release string `json:"release"`
 
 	// Statuses of the records that are denied: pending-upgrade, and pending-rollback unless the release needs to be repaired.
 	// +listType=set
@@ -272,6 +283,8 @@ func (r OperatorReference) String() string {
 	switch r.Installer {
 	case InstallerOLM:
 		what = "Subscription"
+	case InstallerOLMv1:
+		return "ClusterExtension " + r.Name + " in namespace " + r.Namespace
 	case InstallerHelm:
 		what = "Helm release"
 	case InstallerWorkload:

@@ -106,11 +106,11 @@ type ProbeSpec struct {
 
 // ProbedOperator names an operator in the namespace of a Probe, which holds its updates in any version.
 type ProbedOperator struct {
-	// Installer is the program that installs the operator: Helm, or Workload for another one than OLM.
-	// +kubebuilder:validation:Enum=Helm;Workload
+	// Installer is the program that installs the operator: OLMv1, Helm, or Workload for another one than OLM.
+	// +kubebuilder:validation:Enum=OLMv1;Helm;Workload
 	Installer holdv1alpha1.Installer `json:"installer"`
 
-	// Name of the Helm release, or of the Deployment, StatefulSet or DaemonSet that the operator runs in.
+	// Name of the ClusterExtension, which installs in the namespace of the Probe, of the Helm release, or of the Deployment, StatefulSet or DaemonSet that the operator runs in.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`

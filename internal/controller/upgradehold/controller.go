@@ -54,8 +54,10 @@ type Reconciler struct {
 
 	serving serving
 
-	// settled has true for an operator that is not held, and whose installer reports no denied update, and false for one that was held.
-	settled sync.Map
+	// attempts has the attempt of each operator that was named, by holdv1alpha1.OperatorReference.
+	attempts sync.Map
+
+	controller controller.TypedController[holdv1alpha1.OperatorReference]
 
 	// watchChanges starts to watch Changes, once an operator is named.
 	watchChanges func() error
@@ -79,8 +81,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 		return reconcile.Result{}, fmt.Errorf("listing the UpgradeHolds: %w", err)
 	}
 	byUsers := gate.ByUsers(holds.Items, of, time.Now())
-	settled, _ := r.settled.Load(of)
-	named := len(probes) > 0 || len(byUsers) > 0 || settled == false
+	before, known := r.attempt(of)
+	named := len(probes) > 0 || len(byUsers) > 0 || known && !before.settled
 	if named && !slices.Contains(holdv1alpha1.ReservedNamespaces, of.Namespace) {
 		if err := r.watchChanges(); err != nil {
 			return reconcile.Result{}, fmt.Errorf("watching workloads: %w", err)
@@ -96,9 +98,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 	}
 	result, err := r.Holds.Write(ctx, op)
 	if err == nil && len(op.Holds) > 0 {
-		r.settled.Store(of, false)
+		r.attempts.Store(of, attempt{held: true})
 	} else if err == nil && installed != nil && installed.Retry != nil {
-		return r.retry(ctx, of, installed.Retry)
+		retried, err := r.retry(ctx, of, installed.Retry)
+		if err != nil || result.RequeueAfter == 0 || retried.RequeueAfter > 0 && retried.RequeueAfter < result.RequeueAfter {
+			return retried, err
+		}
 	}
 	return kube.Requeue(result, err)
 }
@@ -137,9 +142,10 @@ func accountsOf(op upgradehold.Operator, installed *installer.Installed) []types
 // objectOf returns the object that Events about an operator are on.
 func objectOf(installed *installer.Installed) client.Object {
 	ref, out := installed.Request.Ref, &metav1.PartialObjectMetadata{}
-	group := "apps"
-	if ref.Kind == "Secret" {
-		group = ""
+	groups := map[string]string{"Secret": "", "ClusterExtension": "olm.operatorframework.io"}
+	group, ok := groups[ref.Kind]
+	if !ok {
+		group = "apps"
 	}
 	out.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: ref.Kind})
 	out.Namespace, out.Name = ref.Namespace, ref.Name
@@ -174,19 +180,27 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		return err
 	}
 	r.serving = serving{r.Client, utilcache.NewExpiring()}
-	r.watchChanges = sync.OnceValue(func() error { return r.watch(c) })
+	r.controller = c
+	r.watchChanges = sync.OnceValue(func() error {
+		for _, kind := range r.Kinds {
+			parts := enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return r.Parts(o) })
+			if err := c.Watch(source.TypedKind(r.Changes, kind, parts)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return nil
 }
 
-// watch watches the parts of operators.
-func (r *Reconciler) watch(c controller.TypedController[holdv1alpha1.OperatorReference]) error {
-	parts := enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return r.Parts(o) })
-	for _, kind := range r.Kinds {
-		if err := c.Watch(source.TypedKind(r.Changes, kind, parts)); err != nil {
-			return err
-		}
-	}
-	return nil
+// WatchNamed enqueues the operators of an installer when an object of their name changes.
+func (r *Reconciler) WatchNamed(kind client.Object, installer holdv1alpha1.Installer) error {
+	named := enqueue(func(ctx context.Context, o client.Object) []holdv1alpha1.OperatorReference {
+		return slices.DeleteFunc(r.all(ctx, o), func(of holdv1alpha1.OperatorReference) bool {
+			return of.Installer != installer || of.Name != o.GetName()
+		})
+	})
+	return r.controller.Watch(source.TypedKind(r.Changes, kind, named))
 }
 
 // mapping returns the operators that an object is about.

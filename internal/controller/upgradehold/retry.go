@@ -18,29 +18,57 @@ import (
 	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
-// retryAgain is the pause after which an installer is asked again, unless its last update is no longer reported as denied.
-const retryAgain = 2 * time.Second
+// Pauses before an installer is asked to try again: until the API server knows that the UpgradeHold is gone, and for the attempt itself,
+// which a change of its object could disturb.
+const (
+	afterRelease    = time.Second
+	betweenAttempts = 10 * time.Second
+)
+
+// attempt is the state of the last attempt of an installer to update an operator.
+type attempt struct {
+	// settled is true if the operator is not held, and its installer reports no denied update.
+	settled bool
+
+	// held is true if the operator was held when it was reconciled last. Otherwise next is when the installer may be asked again.
+	held bool
+	next time.Time
+}
+
+func (r *Reconciler) attempt(of holdv1alpha1.OperatorReference) (attempt, bool) {
+	out, ok := r.attempts.Load(of)
+	if !ok {
+		return attempt{}, false
+	}
+	return out.(attempt), true
+}
 
 // +kubebuilder:rbac:groups=helm.toolkit.fluxcd.io,resources=helmreleases,verbs=get;patch
+// +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=kustomize.toolkit.fluxcd.io,resources=kustomizations,verbs=get;patch
 
 // retry has an installer that reports a denied update try again, once the operator is not held. Some wait for long after a failure.
 func (r *Reconciler) retry(ctx context.Context, of holdv1alpha1.OperatorReference, how *installer.Retry) (reconcile.Result, error) {
-	if settled, _ := r.settled.Load(of); settled == true {
-		return reconcile.Result{}, nil
+	last, _ := r.attempt(of)
+	if last.held {
+		last = attempt{next: time.Now().Add(afterRelease)}
+		r.attempts.Store(of, last)
+	}
+	if wait := time.Until(last.next); last.settled || wait > 0 {
+		return reconcile.Result{RequeueAfter: max(wait, 0)}, nil
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(how.Kind)
 	if err := r.Live.Get(ctx, how.Object, object); err != nil {
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
 			log.FromContext(ctx).Info("Cannot have the installer try again", "kind", how.Kind.Kind, "object", how.Object, "because", err.Error())
-			r.settled.Store(of, true)
+			r.attempts.Store(of, attempt{settled: true})
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("getting %s %s: %w", how.Kind.Kind, how.Object, err)
 	}
 	if !reportsDenied(object) {
-		r.settled.Store(of, true)
+		r.attempts.Store(of, attempt{settled: true})
 		return reconcile.Result{}, nil
 	}
 	before := object.DeepCopy()
@@ -57,7 +85,8 @@ func (r *Reconciler) retry(ctx context.Context, of holdv1alpha1.OperatorReferenc
 		return reconcile.Result{}, fmt.Errorf("having %s %s try again: %w", how.Kind.Kind, how.Object, err)
 	}
 	log.FromContext(ctx).Info("Had the installer try again, since the operator may be updated", "kind", how.Kind.Kind, "object", how.Object)
-	return reconcile.Result{RequeueAfter: retryAgain}, nil
+	r.attempts.Store(of, attempt{next: time.Now().Add(betweenAttempts)})
+	return reconcile.Result{RequeueAfter: betweenAttempts}, nil
 }
 
 // reportsDenied reports whether a condition of an object is about an update that one of the policies denied.

@@ -130,7 +130,7 @@ func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
 	of := holdv1alpha1.OperatorReference{
 		Installer: holdv1alpha1.InstallerHelm, Namespace: w.Annotations[AnnotationNamespace], Name: w.Annotations[AnnotationRelease],
 	}
-	if of.Name == "" || w.OfCSV {
+	if of.Name == "" || w.OfCSV || w.By() == "OLM v1" {
 		return nil
 	}
 	return []holdv1alpha1.OperatorReference{of}

@@ -42,7 +42,7 @@ func (Installer) Kinds() []installer.Kind { return installer.ControllerKinds() }
 func (Installer) Operators(c installer.Cluster) []operator.Operator {
 	var out []operator.Operator
 	for _, w := range installer.Controllers(c) {
-		if w.Annotations["meta.helm.sh/release-name"] == "" {
+		if w.Annotations["meta.helm.sh/release-name"] == "" && w.By() != "OLM v1" {
 			out = append(out, installer.Describe(Of(w.Workload)[0], w.By(), []installer.Workload{w.Workload}, c))
 		}
 	}

@@ -1,0 +1,93 @@
+// Package olmv1 describes the operators of OLM v1: those of ClusterExtensions, by the labels of what these install. It is pure.
+package olmv1
+
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+// Labels of the objects that a ClusterExtension installs.
+const (
+	LabelKind = "olm.operatorframework.io/owner-kind"
+	LabelName = "olm.operatorframework.io/owner-name"
+)
+
+// Kind is that of a ClusterExtension.
+var Kind = schema.GroupVersionKind{Group: "olm.operatorframework.io", Version: "v1", Kind: "ClusterExtension"}
+
+// owner is the label of the records that operator-controller keeps of its revisions, as Helm does.
+const owner = "operator-controller"
+
+// Installer describes the operators of OLM v1.
+type Installer struct{}
+
+var _ installer.Installer = Installer{}
+
+// Name implements installer.Installer.
+func (Installer) Name() string { return "OLM v1" }
+
+// Kinds implements installer.Installer.
+func (Installer) Kinds() []installer.Kind { return installer.ControllerKinds() }
+
+// Operators implements installer.Installer. An operator is in the namespace that its ClusterExtension installs in.
+func (Installer) Operators(c installer.Cluster) []operator.Operator {
+	workloads := map[holdv1alpha1.OperatorReference][]installer.Workload{}
+	for _, w := range installer.Controllers(c) {
+		for _, of := range OfWorkload(w.Workload) {
+			workloads[of] = append(workloads[of], w.Workload)
+		}
+	}
+	out := make([]operator.Operator, 0, len(workloads))
+	for of, some := range workloads {
+		out = append(out, installer.Describe(of, "", some, c))
+	}
+	return operator.Sorted(out)
+}
+
+// OfWorkload returns the operator of the ClusterExtension that installed a workload, or none.
+func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
+	if w.Labels[LabelKind] != Kind.Kind || w.Labels[LabelName] == "" {
+		return nil
+	}
+	return []holdv1alpha1.OperatorReference{{Installer: holdv1alpha1.InstallerOLMv1, Namespace: w.Namespace, Name: w.Labels[LabelName]}}
+}
+
+// Find returns the operator of a ClusterExtension, or nil if none of the workloads belongs to it. extension may be nil.
+func Find(of holdv1alpha1.OperatorReference, extension metav1.Object, workloads []installer.Workload) *installer.Installed {
+	var its []installer.Workload
+	for _, w := range workloads {
+		if owners := OfWorkload(w); len(owners) > 0 && owners[0] == of {
+			its = append(its, w)
+		}
+	}
+	if len(its) == 0 || extension == nil {
+		return nil
+	}
+	ref := operator.Ref{Kind: Kind.Kind, Name: of.Name}
+	return &installer.Installed{
+		Running:  operator.Version{Ref: ref},
+		Request:  operator.Request{Ref: ref, Resource: "clusterextension", Annotations: extension.GetAnnotations()},
+		Accounts: installer.AccountsOf(its),
+		Retry: &installer.Retry{
+			Kind: Kind, Object: types.NamespacedName{Name: of.Name}, Annotations: []string{v1alpha1.AnnotationResolveAnew},
+		},
+		Denied: func(allowed string, _ []string) *holdv1alpha1.DeniedUpdates { return denied(of, allowed) },
+	}
+}
+
+// denied returns the records of updates. They are in the namespace of operator-controller, wherever that is.
+func denied(of holdv1alpha1.OperatorReference, allowed string) *holdv1alpha1.DeniedUpdates {
+	out := &holdv1alpha1.DeniedRevisions{Owner: owner, Release: of.Name, Statuses: []string{"pending-upgrade"}}
+	if _, err := strconv.Atoi(allowed); err == nil {
+		out.Except = []string{allowed}
+	}
+	return &holdv1alpha1.DeniedUpdates{Revisions: out}
+}
