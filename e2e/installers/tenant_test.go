@@ -1,8 +1,11 @@
 package installers
 
 import (
+	"errors"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -97,4 +100,51 @@ func TestHeldByUser(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHoldCommand verifies that a user holds and releases the updates of an operator that OLM does not install with the command line.
+func TestHoldCommand(t *testing.T) {
+	manager := cluster.StartManager(t)
+	o := story.New(t, cluster, kubeconfig, "commanded")
+	cluster.Apply(t, o.Namespace, o.Manifests(story.First))
+	o.AwaitImage(t, story.First)
+	run := func(want int, words string, args ...string) {
+		t.Helper()
+		out, err := command("kubectl-operator_status", append(args, "--namespace="+o.Namespace)...).CombinedOutput()
+		code := 0
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			code = exit.ExitCode()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if code != want || !strings.Contains(string(out), words) {
+			t.Errorf("kubectl operator-status %s exits with %d, want %d and %q: %s", strings.Join(args, " "), code, want, words, out)
+		}
+	}
+	image := func() error {
+		d := workloadOf("Deployment", o.Namespace, o.Name)
+		return plain().Patch(t.Context(), d, client.RawPatch(types.StrategicMergePatchType, []byte(container(`"image":"example.com/other:2"`))))
+	}
+	name := "held." + holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: o.Namespace, Name: o.Name}.HoldName()
+	until := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	run(1, "has passed", "hold", o.Name, "--until=2026-01-01")
+	run(1, "neither a date", "hold", o.Name, "--until=friday")
+	run(0, name+" created: updates of "+o.Namespace+"/"+o.Name+" wait until it is released (dry run)", "hold", o.Name, "--dry-run=client")
+	run(0, "Nothing blocks it", "why", o.Name)
+	run(0, name+" created", "hold", o.Name, "--message=audit")
+	run(0, name+" changed: updates of "+o.Namespace+"/"+o.Name+" wait until "+until, "hold", o.Name, "--message=audit", "--until="+until)
+	run(2, "UpgradeHold "+name+" holds the updates for admin until "+until+": audit", "why", o.Name)
+	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	cluster.Await(t, hold, func() string {
+		if image() == nil {
+			return "it is not enforced yet"
+		}
+		return ""
+	})
+	run(0, name+" deleted", "release", o.Name)
+	cluster.AwaitGone(t, hold)
+	run(0, "is not held by a user", "release", o.Name)
+	manager.Terminate(t)
+	run(0, "operator-status does not report on it: does it run?", "hold", o.Name)
+	run(0, name+" deleted", "release", o.Name)
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/kube"
@@ -41,20 +42,27 @@ An approval does not end a hold: an update may still wait for its Probe or Opera
 }
 
 func holdCommand(o *options) *cobra.Command {
-	var message string
+	var message, until string
 	cmd := &cobra.Command{
 		Use:   "hold NAME",
 		Short: "Hold the updates of an operator until they are released",
-		Long: `Hold the updates of an operator: set the override Upgradeable=False in the OperatorCondition of the version that runs.
+		Long: `Hold the updates of an operator until they are released, or until a time.
 
-OLM and operator-status both respect it, and it takes precedence over everything that the operator reports. End it with release.`,
+For an operator of OLM, set the override Upgradeable=False in the OperatorCondition of the version that runs, which OLM respects without
+operator-status. For any other operator, or with --until, create an UpgradeHold, which needs operator-status on the cluster.
+Both take precedence over everything that the operator reports.`,
 		Example: `  # No updates before the audit is over
-  kubectl operator-status hold foo --message="audit until Friday"`,
+  kubectl operator-status hold foo --message="audit" --until=2026-12-04`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return o.act(cmd, names, func(ctx context.Context, w writer, op operator.Operator) error { return hold(ctx, w, op, message) })
+			end, err := timeOf(until)
+			if err != nil {
+				return err
+			}
+			return o.act(cmd, names, func(ctx context.Context, w writer, op operator.Operator) error { return hold(ctx, w, op, message, end) })
 		},
 	}
+	cmd.Flags().StringVar(&until, "until", "", "When the hold ends: a date, or a time such as 2026-12-04T18:00:00Z. Without it, release ends it.")
 	cmd.Flags().StringVarP(&message, "message", "m", "Held with kubectl operator-status hold", "Reason for the hold, as why shows it.")
 	cmdutil.AddDryRunFlag(cmd)
 	return cmd
@@ -65,7 +73,8 @@ func releaseCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release (NAME | --all [--undo])",
 		Short: "Release the updates of an operator that were held with hold, or all updates before an uninstall",
-		Long: `Release the updates of an operator: remove the override Upgradeable=False from the OperatorCondition of the version that runs.
+		Long: `Release the updates of an operator: remove the override Upgradeable=False from the OperatorCondition of the version that runs, and
+delete the UpgradeHolds of users.
 
 With --all, release every update of the cluster that operator-status holds beside OLM, before it is uninstalled, and list the
 Subscriptions whose InstallPlans no controller would approve afterwards. --undo reverts that.`,
@@ -122,9 +131,13 @@ func (o *options) writer(cmd *cobra.Command) (writer, error) {
 	}
 	switch strategy {
 	case cmdutil.DryRunClient:
-		unsent := interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-			return nil
-		}}
+		unsent := interceptor.Funcs{
+			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+				return nil
+			},
+			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return nil },
+			Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return nil },
+		}
 		return writer{o, interceptor.NewClient(c, unsent), " (dry run)"}, nil
 	case cmdutil.DryRunServer:
 		return writer{o, client.NewDryRunClient(c), " (server dry run)"}, nil
@@ -173,7 +186,10 @@ func approve(ctx context.Context, w writer, op operator.Operator) error {
 	return nil
 }
 
-func hold(ctx context.Context, w writer, op operator.Operator, message string) error {
+func hold(ctx context.Context, w writer, op operator.Operator, message string, until *metav1.Time) error {
+	if until != nil || op.Reference.Installer != holdv1alpha1.InstallerOLM {
+		return w.createHold(ctx, op, message, until)
+	}
 	override := metav1.Condition{
 		Type: operatorsv2.Upgradeable, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonHeldByAdmin, Message: message,
 		LastTransitionTime: metav1.Now(),
@@ -189,7 +205,11 @@ func hold(ctx context.Context, w writer, op operator.Operator, message string) e
 }
 
 func release(ctx context.Context, w writer, op operator.Operator) error {
-	err := w.override(ctx, op, "released", "not changed: no override holds its updates", func(condition *operatorsv2.OperatorCondition) bool {
+	err := w.deleteHolds(ctx, op)
+	if err != nil || op.Reference.Installer != holdv1alpha1.InstallerOLM {
+		return err
+	}
+	err = w.override(ctx, op, "released", "not changed: no override holds its updates", func(condition *operatorsv2.OperatorCondition) bool {
 		before := meta.FindStatusCondition(condition.Spec.Overrides, operatorsv2.Upgradeable)
 		if before == nil || before.Status == metav1.ConditionTrue { // Unknown holds, too
 			return false

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -215,7 +216,7 @@ func (o *options) clientOfAnyKind() (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(apiextensionsv1.AddToScheme(s), corev1.AddToScheme(s)); err != nil {
+	if err := errors.Join(apiextensionsv1.AddToScheme(s), authenticationv1.AddToScheme(s), corev1.AddToScheme(s)); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	return client.New(config, client.Options{Scheme: s})

@@ -166,7 +166,7 @@ func trimWorkload(o Object) {
 func Describe(of holdv1alpha1.OperatorReference, by string, workloads []Workload, c Cluster) operator.Operator {
 	first := workloads[0]
 	out := operator.Operator{
-		Installer: by, Namespace: of.Namespace, Name: of.Name, Version: first.Version(), State: operator.Running,
+		Installer: by, Namespace: of.Namespace, Name: of.Name, Reference: of, Version: first.Version(), State: operator.Running,
 		UpToDate: metav1.ConditionUnknown, Upgradeable: metav1.ConditionTrue,
 	}
 	for _, w := range workloads {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 )
 
 // State is whether an operator runs.
@@ -31,6 +33,9 @@ type Operator struct {
 
 	// Namespace and Name of the object that asks for its updates, or of its version if there is no such object.
 	Namespace, Name string
+
+	// Reference identifies it in UpgradeHolds. It is the zero value if its updates cannot be held.
+	Reference holdv1alpha1.OperatorReference
 
 	// PlatformOperator that composes the operator, or empty.
 	PlatformOperator string

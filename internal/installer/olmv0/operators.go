@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
@@ -146,7 +147,10 @@ func composers(ops []platformv1alpha1.PlatformOperator) map[types.NamespacedName
 
 // subscribed describes the operator of a Subscription.
 func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.NamespacedName]*olm.CatalogSource) operator.Operator {
-	out := operator.Operator{Namespace: sub.Namespace, Name: sub.Name, UpToDate: metav1.ConditionUnknown}
+	out := operator.Operator{
+		Namespace: sub.Namespace, Name: sub.Name, UpToDate: metav1.ConditionUnknown,
+		Reference: holdv1alpha1.SubscribedOperator(sub.Namespace, sub.Name),
+	}
 	var catalog *olm.CatalogSource
 	if spec := sub.Spec; spec != nil {
 		key := types.NamespacedName{Namespace: spec.CatalogSourceNamespace, Name: spec.CatalogSource}
