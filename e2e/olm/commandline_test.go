@@ -257,7 +257,7 @@ func checkArchive(t *testing.T, s *stage, name string) {
 }
 
 // differs matches the differences between a cluster and its archive: ages, and the warning about checks that need a cluster.
-var differs = regexp.MustCompile(`(?m), for \S+|^Warning: whether updates would break .*\n`)
+var differs = regexp.MustCompile(`(?m), for \S+|^Warning: cannot check whether updates would break .*\n`)
 
 // setNotUpgradeable sets Upgradeable=False in an OperatorCondition as its operator does.
 func setNotUpgradeable(t *testing.T, o *operatorsv2.OperatorCondition) {

@@ -20,7 +20,9 @@ import (
 	"strings"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	segment "k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -283,7 +285,7 @@ func (a *Archive) add(name string, document []byte, inList schema.GroupVersionKi
 		a.skip(name, fmt.Errorf("%s %s: %w", gvk.Kind, client.ObjectKeyFromObject(o), err))
 		return
 	}
-	if len(validation.IsDNS1123Subdomain(o.GetName())) > 0 || o.GetNamespace() != "" && len(validation.IsDNS1123Label(o.GetNamespace())) > 0 {
+	if !isName(gvk, o.GetName()) || o.GetNamespace() != "" && len(validation.IsDNS1123Label(o.GetNamespace())) > 0 {
 		a.skip(name, fmt.Errorf("%s %q is not a valid name", gvk.Kind, client.ObjectKeyFromObject(o)))
 		return
 	}
@@ -291,6 +293,14 @@ func (a *Archive) add(name string, document []byte, inList schema.GroupVersionKi
 		a.objects[gvk] = map[types.NamespacedName]client.Object{}
 	}
 	a.objects[gvk][client.ObjectKeyFromObject(o)] = o
+}
+
+// isName reports whether the API server accepts a name. Roles and their bindings may have almost any.
+func isName(gvk schema.GroupVersionKind, name string) bool {
+	if gvk.Group == rbacv1.GroupName {
+		return name != "" && len(segment.IsValidPathSegmentName(name)) == 0
+	}
+	return len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
 func (a *Archive) skip(name string, err error) {

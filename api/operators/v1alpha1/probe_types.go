@@ -110,7 +110,8 @@ type ProbedOperator struct {
 	// +kubebuilder:validation:Enum=OLMv1;Helm;Workload
 	Installer holdv1alpha1.Installer `json:"installer"`
 
-	// Name of the ClusterExtension, which installs in the namespace of the Probe, of the Helm release, or of the Deployment, StatefulSet or DaemonSet that the operator runs in.
+	// Name of the ClusterExtension, which installs in the namespace of the Probe, of the Helm release, or of the Deployment,
+	// StatefulSet or DaemonSet that the operator runs in.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
