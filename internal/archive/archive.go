@@ -22,7 +22,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	segment "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -298,7 +298,7 @@ func (a *Archive) add(name string, document []byte, inList schema.GroupVersionKi
 // isName reports whether the API server accepts a name. Roles and their bindings may have almost any.
 func isName(gvk schema.GroupVersionKind, name string) bool {
 	if gvk.Group == rbacv1.GroupName {
-		return name != "" && len(segment.IsValidPathSegmentName(name)) == 0
+		return name != "" && len(content.IsPathSegmentName(name)) == 0
 	}
 	return len(validation.IsDNS1123Subdomain(name)) == 0
 }
