@@ -34,7 +34,7 @@ func TestForeignDefinition(t *testing.T) {
 	probe := &v1alpha1.Probe{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "mine"},
 		Spec: &v1alpha1.ProbeSpec{
-			Operator:       &v1alpha1.ProbedOperator{Installer: holdv1alpha1.InstallerWorkload, Name: "mine"},
+			Operator:       &v1alpha1.ProbedOperator{Installer: string(holdv1alpha1.InstallerWorkload), Name: "mine"},
 			ProbeResources: []v1alpha1.ProbeResource{{Name: crd.Name, Upgradeable: "!Migrating"}},
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
@@ -42,7 +43,7 @@ func (in Inputs) probeObjection() *Hold {
 		}
 		return notRead("Probe %s does not exist; operator-status creates it from the annotations of the CustomResourceDefinitions", in.Running.Path())
 	}
-	if _, other := probe.Operator(); other && in.Running.Kind == v1alpha1.ClusterServiceVersionKind && !in.OptedIn {
+	if _, other := holdv1alpha1.ProbedOperator(probe); other && in.Running.Kind == v1alpha1.ClusterServiceVersionKind && !in.OptedIn {
 		return nil // it only has the name
 	}
 	upgradeable := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)

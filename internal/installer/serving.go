@@ -184,7 +184,7 @@ func Describe(of holdv1alpha1.OperatorReference, by string, workloads []Workload
 		}
 	}
 	for _, probe := range Values[v1alpha1.Probe](c) {
-		if named, ok := probe.Operator(); ok && named == of {
+		if named, ok := holdv1alpha1.ProbedOperator(&probe); ok && named == of {
 			if b := Unreliable(&probe); b != nil {
 				out.Blockers = slices.Insert(out.Blockers, 0, *b)
 			}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
 // UpgradeHoldKind is the kind of an UpgradeHold.
@@ -268,6 +270,15 @@ type UpgradeHoldList struct {
 
 // IsReported reports whether operator-status created the hold because of the operator's conditions.
 func (h *UpgradeHold) IsReported() bool { return h.Labels[LabelReported] == "true" }
+
+// ProbedOperator returns the operator that a Probe names, and false if it is that of the ClusterServiceVersion of the same name.
+func ProbedOperator(p *operatorsv1alpha1.Probe) (OperatorReference, bool) {
+	if p.Spec == nil || p.Spec.Operator == nil {
+		return OperatorReference{}, false
+	}
+	named := p.Spec.Operator
+	return OperatorReference{Installer: Installer(named.Installer), Namespace: p.Namespace, Name: named.Name}, true
+}
 
 // SubscribedOperator returns the reference to the operator of a Subscription.
 func SubscribedOperator(namespace, name string) OperatorReference {

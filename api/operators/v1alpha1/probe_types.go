@@ -3,8 +3,6 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 )
 
 // ProbeKind is the kind of a Probe.
@@ -108,7 +106,7 @@ type ProbeSpec struct {
 type ProbedOperator struct {
 	// Installer is the program that installs the operator: OLMv1, Helm, or Workload for another one than OLM.
 	// +kubebuilder:validation:Enum=OLMv1;Helm;Workload
-	Installer holdv1alpha1.Installer `json:"installer"`
+	Installer string `json:"installer"`
 
 	// Name of the ClusterExtension, which installs in the namespace of the Probe, of the Helm release, or of the Deployment,
 	// StatefulSet or DaemonSet that the operator runs in.
@@ -301,15 +299,6 @@ type Probe struct {
 	// Status reports whether the operator may be updated.
 	// +optional
 	Status ProbeStatus `json:"status,omitzero"`
-}
-
-// Operator returns the operator that a Probe names, and false if it is that of the ClusterServiceVersion of the same name.
-func (p *Probe) Operator() (holdv1alpha1.OperatorReference, bool) {
-	if p.Spec == nil || p.Spec.Operator == nil {
-		return holdv1alpha1.OperatorReference{}, false
-	}
-	named := p.Spec.Operator
-	return holdv1alpha1.OperatorReference{Installer: named.Installer, Namespace: p.Namespace, Name: named.Name}, true
 }
 
 // IsIsolated reports whether a pod of its own reads the custom resources of the Probe.

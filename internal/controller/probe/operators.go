@@ -34,7 +34,7 @@ func (r *StatusReconciler) watchParts(c controller.Controller) error {
 	naming := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, part client.Object) []reconcile.Request {
 		of := r.Operators.Of(part)
 		named := func(p *v1alpha1.Probe) bool {
-			operator, ok := p.Operator()
+			operator, ok := holdv1alpha1.ProbedOperator(p)
 			return ok && slices.Contains(of, operator)
 		}
 		return kube.EnqueueListed(ctx, r.Client, &v1alpha1.ProbeList{}, named, client.InNamespace(part.GetNamespace()))

@@ -223,7 +223,7 @@ func (r *StatusReconciler) prepare(ctx context.Context, probe *v1alpha1.Probe) (
 // owner reads the operator that a Probe is about, and its own reports. The ClusterServiceVersion is nil if the Probe names another
 // operator, or if it does not exist.
 func (r *StatusReconciler) owner(ctx context.Context, in *probestatus.Inputs) (*v1alpha1.ClusterServiceVersion, operand.Owner, error) {
-	if of, ok := in.Probe.Operator(); ok {
+	if of, ok := holdv1alpha1.ProbedOperator(in.Probe); ok {
 		owner, err := r.named(ctx, of, in)
 		return nil, owner, err
 	}

@@ -160,7 +160,7 @@ func (r *Reconciler) probes(ctx context.Context, of holdv1alpha1.OperatorReferen
 	}
 	var out []*v1alpha1.Probe
 	for i := range list.Items {
-		if named, ok := list.Items[i].Operator(); ok && named == of {
+		if named, ok := holdv1alpha1.ProbedOperator(&list.Items[i]); ok && named == of {
 			out = append(out, &list.Items[i])
 		}
 	}
@@ -211,7 +211,7 @@ func enqueue(of mapping) handler.TypedEventHandler[client.Object, holdv1alpha1.O
 }
 
 func ofProbe(o client.Object) []holdv1alpha1.OperatorReference {
-	if named, ok := o.(*v1alpha1.Probe).Operator(); ok {
+	if named, ok := holdv1alpha1.ProbedOperator(o.(*v1alpha1.Probe)); ok {
 		return []holdv1alpha1.OperatorReference{named}
 	}
 	return nil

@@ -129,7 +129,7 @@ func Tell(t *testing.T, p Program, o Op) {
 	o.Cluster.Create(t, &v1alpha1.Probe{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
 		Spec: &v1alpha1.ProbeSpec{
-			Operator:       &v1alpha1.ProbedOperator{Installer: p.Reference(o).Installer, Name: p.Reference(o).Name},
+			Operator:       &v1alpha1.ProbedOperator{Installer: string(p.Reference(o).Installer), Name: p.Reference(o).Name},
 			ProbeResources: []v1alpha1.ProbeResource{{Name: "widgets." + o.Name + ".example.com", Upgradeable: "!Migrating"}},
 		},
 	})
