@@ -21,6 +21,7 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/story"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
 // requestRow is a request for the objects of a held operator, or for its neighbours.
@@ -69,55 +70,68 @@ func newHeld(t *testing.T) held {
 		cluster.Create(t, workloadOf(kind, h.Namespace, "neighbour"))
 	}
 	cluster.Create(t, h.record("1", "deployed"))
-	for installer, denied := range map[holdv1alpha1.Installer]*holdv1alpha1.DeniedUpdates{
-		holdv1alpha1.InstallerWorkload: {Workload: &holdv1alpha1.DeniedWorkload{
+	createHolds(t, map[holdv1alpha1.OperatorReference]*holdv1alpha1.DeniedUpdates{
+		{Installer: holdv1alpha1.InstallerWorkload, Namespace: h.Namespace, Name: h.Name}: {Workload: &holdv1alpha1.DeniedWorkload{
 			Kind: "Deployment", Namespace: h.Namespace, Name: h.Name, Except: []string{h.image("0.9.0")},
 			CustomResourceDefinitions: []string{"widgets." + h.Name + ".example.com"},
 		}},
-		holdv1alpha1.InstallerHelm: {Revisions: &holdv1alpha1.DeniedRevisions{
+		{Installer: holdv1alpha1.InstallerHelm, Namespace: h.Namespace, Name: h.Name}: {Revisions: &holdv1alpha1.DeniedRevisions{
 			Namespace: h.Namespace, Release: h.Name, Statuses: []string{"pending-upgrade", "pending-rollback"}, Except: []string{"7"},
 		}},
-	} {
-		createHold(t, holdv1alpha1.OperatorReference{Installer: installer, Namespace: h.Namespace, Name: h.Name}, denied)
-	}
+	})
 	return h
 }
 
-// createHold creates an UpgradeHold with a status as the manager writes it.
-func createHold(t testing.TB, of holdv1alpha1.OperatorReference, denied *holdv1alpha1.DeniedUpdates) {
+// createHolds creates UpgradeHolds with their statuses and index, as the manager writes them.
+func createHolds(t testing.TB, holds map[holdv1alpha1.OperatorReference]*holdv1alpha1.DeniedUpdates) {
 	t.Helper()
-	o := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: of.HoldName()}, Spec: holdv1alpha1.UpgradeHoldSpec{Operator: of}}
-	if err := cluster.Client.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Client.Delete(context.Background(), o); err != nil {
+	var created []client.Object
+	index := func() {
+		if err := upgradehold.WriteIndex(context.Background(), cluster.Client); err != nil {
 			t.Error(err)
 		}
-	})
-	o.Status.Message, o.Status.Denied = "it is busy. To update anyway: annotate it with <version>", denied
-	if err := cluster.Client.Status().Update(t.Context(), o); err != nil {
-		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		for _, o := range created {
+			if err := cluster.Client.Delete(context.Background(), o); err != nil {
+				t.Error(err)
+			}
+		}
+		index()
+	})
+	for of, denied := range holds {
+		o := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: of.HoldName()}, Spec: holdv1alpha1.UpgradeHoldSpec{Operator: of}}
+		if err := cluster.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		created = append(created, o)
+		o.Status.Message, o.Status.Denied = "it is busy. To update anyway: annotate it with <version>", denied
+		if err := cluster.Client.Status().Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	index()
 }
 
-// holdOthers holds that many other operators of each installer.
+// holdOthers holds that many other operators, half of them Helm's.
 func holdOthers(t testing.TB, n int) {
 	t.Helper()
+	holds := map[holdv1alpha1.OperatorReference]*holdv1alpha1.DeniedUpdates{}
 	for i := range n {
 		name := fmt.Sprintf("other-%d", i)
-		of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: "others", Name: name}
-		denied := &holdv1alpha1.DeniedUpdates{Workload: &holdv1alpha1.DeniedWorkload{
-			Kind: "Deployment", Namespace: "others", Name: name, Except: []string{"other:1"}, CustomResourceDefinitions: []string{name + ".example.com"},
-		}}
 		if i%2 == 1 {
-			of.Installer = holdv1alpha1.InstallerHelm
-			denied = &holdv1alpha1.DeniedUpdates{Revisions: &holdv1alpha1.DeniedRevisions{
-				Namespace: "others", Release: name, Statuses: []string{"pending-upgrade"},
-			}}
+			holds[holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: "others", Name: name}] = &holdv1alpha1.DeniedUpdates{
+				Revisions: &holdv1alpha1.DeniedRevisions{Namespace: "others", Release: name, Statuses: []string{"pending-upgrade"}},
+			}
+			continue
 		}
-		createHold(t, of, denied)
+		holds[holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: "others", Name: name}] = &holdv1alpha1.DeniedUpdates{
+			Workload: &holdv1alpha1.DeniedWorkload{
+				Kind: "Deployment", Namespace: "others", Name: name, Except: []string{"other:1"}, CustomResourceDefinitions: []string{name + ".example.com"},
+			},
+		}
 	}
+	createHolds(t, holds)
 }
 
 // awaitDenied waits until the API server denies updates. It reads the parameters of policies a moment after they were written.

@@ -361,7 +361,8 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err := addProbes(ctx, mgr, config, installed, mode, o, identity, optIns, found); err != nil {
 		return err
 	}
-	installed.when(func() error { return addHolds(mgr, installed, o, found) }, upgradeHoldKind)
+	installed.when(func() error { return addHolds(mgr, installed, o, found) }, upgradeHoldKind,
+		holdv1alpha1.GroupVersion.WithKind("UpgradeHoldIndex"))
 	if err := addMetrics(ctx, mgr, installed); err != nil {
 		return err
 	}

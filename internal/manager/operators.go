@@ -109,6 +109,9 @@ func addHolds(mgr ctrl.Manager, installed *crdGate, o Options, found operators) 
 	if err := r.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller of UpgradeHolds: %w", err)
 	}
+	if err := (&upgradeholdcontroller.IndexReconciler{Client: mgr.GetClient()}).SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("adding the controller of the index of UpgradeHolds: %w", err)
+	}
 	installed.when(func() error {
 		found.olmv1.Store(true)
 		return r.WatchNamed(extensionKind(), holdv1alpha1.InstallerOLMv1)

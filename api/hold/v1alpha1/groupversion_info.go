@@ -15,7 +15,7 @@ var (
 
 	// SchemeBuilder registers the kinds of this package.
 	SchemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
-		scheme.AddKnownTypes(GroupVersion, &UpgradeHold{}, &UpgradeHoldList{})
+		scheme.AddKnownTypes(GroupVersion, &UpgradeHold{}, &UpgradeHoldList{}, &UpgradeHoldIndex{}, &UpgradeHoldIndexList{})
 		metav1.AddToGroupVersion(scheme, GroupVersion)
 		return nil
 	})

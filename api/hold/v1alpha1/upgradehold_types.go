@@ -224,7 +224,7 @@ type DeniedWorkload struct {
 	// CustomResourceDefinitions are the names of those that the operator serves. It is empty if a user allows another image.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=500
 	CustomResourceDefinitions []string `json:"customResourceDefinitions,omitempty"`
 }
 

@@ -66,18 +66,27 @@ func installed(w installer.Workload) *installer.Installed {
 	}
 }
 
+// Limits of DeniedWorkload. The names of images are shorter than 512 bytes, and a workload may always keep those that it has.
+const (
+	mostImages, mostDefinitions = 50, 500
+	longestImage                = 512
+)
+
 // denied returns the changes that update the operator of a workload. A user who allows another image than those that run also allows
 // the CustomResourceDefinitions of that version.
 func denied(w installer.Workload, allowed string, crds []string) *holdv1alpha1.DeniedWorkload {
-	out := &holdv1alpha1.DeniedWorkload{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Except: slices.Clone(w.Images)}
+	out := &holdv1alpha1.DeniedWorkload{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+	out.Except = slices.Clone(w.Images[:min(len(w.Images), mostImages)])
 	another := false
 	for image := range strings.SplitSeq(allowed, ",") {
-		if image = strings.TrimSpace(image); image != "" && !slices.Contains(out.Except, image) {
-			out.Except, another = append(out.Except, image), true
+		image = strings.TrimSpace(image)
+		if image == "" || len(image) > longestImage || slices.Contains(out.Except, image) || len(out.Except) == mostImages {
+			continue
 		}
+		out.Except, another = append(out.Except, image), true
 	}
 	if !another {
-		out.CustomResourceDefinitions = crds
+		out.CustomResourceDefinitions = crds[:min(len(crds), mostDefinitions)]
 	}
 	return out
 }

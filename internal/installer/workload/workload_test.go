@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +11,15 @@ import (
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/operator"
 )
+
+// many returns a list of that many images.
+func many(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, ",many:%d", i)
+	}
+	return out.String()
+}
 
 func TestFind(t *testing.T) {
 	foo := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: "foo", Name: "foo"}
@@ -32,6 +43,11 @@ func TestFind(t *testing.T) {
 		"Allowed": {
 			reason: "An image that a user allows comes with its CustomResourceDefinitions.", workloads: []installer.Workload{running}, allowed: "foo:2, proxy:2",
 			want: &holdv1alpha1.DeniedWorkload{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1", "foo:2", "proxy:2"}},
+		},
+		"ManyAllowed": {
+			reason: "However much a user writes, the API server has to store it.", workloads: []installer.Workload{running},
+			allowed: strings.Repeat("a", 600) + many(60),
+			want:    &holdv1alpha1.DeniedWorkload{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: append([]string{"foo:1"}, strings.Split(many(49), ",")[1:]...)},
 		},
 		"AllowedBefore": {
 			reason: "What runs already allows nothing else.", workloads: []installer.Workload{running}, allowed: "foo:1",

@@ -1,0 +1,140 @@
+package upgradehold
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+)
+
+// denying returns an UpgradeHold whose status denies updates.
+func denying(name, message string, d holdv1alpha1.DeniedUpdates) holdv1alpha1.UpgradeHold {
+	out := holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	out.Status.Message, out.Status.Denied = message, &d
+	return out
+}
+
+func workload(except []string, definitions ...string) holdv1alpha1.DeniedUpdates {
+	return holdv1alpha1.DeniedUpdates{Workload: &holdv1alpha1.DeniedWorkload{
+		Kind: "Deployment", Namespace: "foo", Name: "foo", Except: except, CustomResourceDefinitions: definitions,
+	}}
+}
+
+func revisions(owner, namespace string, statuses ...string) holdv1alpha1.DeniedUpdates {
+	return holdv1alpha1.DeniedUpdates{Revisions: &holdv1alpha1.DeniedRevisions{
+		Owner: owner, Namespace: namespace, Release: "foo", Statuses: statuses,
+	}}
+}
+
+func TestIndex(t *testing.T) {
+	deleted := denying("deleted", "busy", workload(nil))
+	deleted.DeletionTimestamp = new(metav1.Unix(1, 0))
+	cases := map[string]struct {
+		reason string
+		holds  []holdv1alpha1.UpgradeHold
+		want   map[string]holdv1alpha1.UpgradeHoldIndexSpec
+	}{
+		"None":    {"The policies cost nothing while nothing is held.", nil, map[string]holdv1alpha1.UpgradeHoldIndexSpec{}},
+		"NotHeld": {"An UpgradeHold that ended denies nothing.", []holdv1alpha1.UpgradeHold{{}}, map[string]holdv1alpha1.UpgradeHoldIndexSpec{}},
+		"Deleted": {"One that is being deleted denies nothing.", []holdv1alpha1.UpgradeHold{deleted}, map[string]holdv1alpha1.UpgradeHoldIndexSpec{}},
+		"OLM": {
+			"InstallPlans are few: their policy reads the UpgradeHolds themselves.",
+			[]holdv1alpha1.UpgradeHold{denying("a", "busy", holdv1alpha1.DeniedUpdates{InstallPlans: &holdv1alpha1.DeniedInstallPlans{Namespace: "foo"}})},
+			map[string]holdv1alpha1.UpgradeHoldIndexSpec{},
+		},
+		"Workload": {
+			"A workload and the CRDs that it serves are found by their names.",
+			[]holdv1alpha1.UpgradeHold{denying("a", "busy", workload([]string{"foo:2"}, "foos.example.com"))},
+			map[string]holdv1alpha1.UpgradeHoldIndexSpec{"part-1-of-1": {
+				Workloads:   entries{"Deployment/foo/foo": {Message: "busy", Except: []string{"foo:2"}}},
+				Definitions: entries{"foos.example.com": {Message: "busy"}},
+			}},
+		},
+		"Releases": {
+			"Helm's records are in the namespace of the release, those of operator-controller in its own.",
+			[]holdv1alpha1.UpgradeHold{
+				denying("a", "busy", revisions("", "foo", "pending-upgrade")),
+				denying("b", "idle", revisions("operator-controller", "", "pending-upgrade")),
+			},
+			map[string]holdv1alpha1.UpgradeHoldIndexSpec{"part-1-of-1": {Releases: entries{
+				"helm/foo/foo":             {Message: "busy", Statuses: []string{"pending-upgrade"}},
+				"operator-controller//foo": {Message: "idle", Statuses: []string{"pending-upgrade"}},
+			}}},
+		},
+		"Two": {
+			"A version is allowed if both UpgradeHolds of an object allow it, whatever their order.",
+			[]holdv1alpha1.UpgradeHold{
+				denying("b", "audit", workload([]string{"foo:2", "foo:3"})), denying("a", "busy", workload([]string{"foo:3", "foo:4"})),
+			},
+			map[string]holdv1alpha1.UpgradeHoldIndexSpec{"part-1-of-1": {
+				Workloads: entries{"Deployment/foo/foo": {Message: "busy; audit", Except: []string{"foo:3"}}},
+			}},
+		},
+		"Statuses": {
+			"What one of two UpgradeHolds denies is denied.",
+			[]holdv1alpha1.UpgradeHold{
+				denying("a", "busy", revisions("", "foo", "pending-upgrade")),
+				denying("b", "audit", revisions("", "foo", "pending-upgrade", "pending-rollback")),
+			},
+			map[string]holdv1alpha1.UpgradeHoldIndexSpec{"part-1-of-1": {Releases: entries{
+				"helm/foo/foo": {Message: "busy; audit", Statuses: []string{"pending-upgrade", "pending-rollback"}},
+			}}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Index(tc.holds)); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestIndexParts verifies that the index of any number of UpgradeHolds has all of them once, in parts that etcd can store.
+func TestIndexParts(t *testing.T) {
+	var images []string
+	for i := range 50 {
+		images = append(images, fmt.Sprint(i, strings.Repeat("i", 500)))
+	}
+	cases := map[string]struct {
+		reason string
+		n      int
+		except []string
+		want   int
+	}{
+		"Few":   {"One part is written and evaluated.", 200, nil, 1},
+		"Many":  {"A change writes a part and not all of them.", 5000, nil, 32},
+		"Large": {"Many images are allowed.", 200, images, 16},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var holds []holdv1alpha1.UpgradeHold
+			for i := range tc.n {
+				d := workload(tc.except)
+				d.Workload.Name = fmt.Sprint(i)
+				holds = append(holds, denying(fmt.Sprint(i), strings.Repeat("b", 5000), d))
+			}
+			parts, seen := Index(holds), map[string]bool{}
+			for name, part := range parts {
+				for key := range part.Workloads {
+					if seen[key] {
+						t.Errorf("%s is in two parts", key)
+					}
+					seen[key] = true
+				}
+				content, err := json.Marshal(part)
+				if err != nil || len(content) > 1<<20 {
+					t.Errorf("%s has %d bytes, error: %v", name, len(content), err)
+				}
+			}
+			if len(seen) != tc.n || len(parts) > tc.want {
+				t.Errorf("%s\nthe index has %d of %d, in %d parts, want %d", tc.reason, len(seen), tc.n, len(parts), tc.want)
+			}
+		})
+	}
+}
