@@ -19,10 +19,8 @@ import (
 
 	"github.com/operator-status/operator-status/internal/archive"
 	"github.com/operator-status/operator-status/internal/installer"
-	"github.com/operator-status/operator-status/internal/installer/helm"
+	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
-	"github.com/operator-status/operator-status/internal/installer/olmv1"
-	"github.com/operator-status/operator-status/internal/installer/workload"
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
@@ -48,7 +46,7 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 	defer stop()
 	width := columns(streams.Out)
 	streams.Out, streams.ErrOut = safe(streams.Out), safe(streams.ErrOut)
-	root := command(installer.Installers{olmv0.Installer{}, olmv1.Installer{}, helm.Installer{}, workload.Installer{}}, streams, width)
+	root := command(installer.Installers{olmv0.Installer{}, controllers.Installer{}}, streams, width)
 	root.SetArgs(args)
 	return exitCode(root.ExecuteContext(ctx), streams.ErrOut)
 }

@@ -32,7 +32,7 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/archive"
-	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
 	"github.com/operator-status/operator-status/internal/operator"
 )
@@ -191,19 +191,19 @@ func (g *gatherer) parts(ctx context.Context) (func(*unstructured.Unstructured) 
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := readAll(ctx, c, installer.ControllerKinds(), g.namespace)
+	cluster, err := readAll(ctx, c, controllers.Kinds(), g.namespace)
 	if err != nil {
 		return nil, err
 	}
-	controllers := sets.New[string]()
-	for _, w := range installer.Controllers(cluster) {
-		controllers.Insert(w.String())
+	parts := sets.New[string]()
+	for _, w := range controllers.In(cluster) {
+		parts.Insert(w.String())
 	}
 	return func(o *unstructured.Unstructured) bool {
 		switch o.GetKind() {
 		case "Deployment", "StatefulSet", "DaemonSet":
 			ref := operator.Ref{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-			return o.GetLabels()["olm.owner"] != "" || controllers.Has(ref.String())
+			return o.GetLabels()["olm.owner"] != "" || parts.Has(ref.String())
 		case "CustomResourceDefinition":
 			delete(o.Object, "spec")
 			delete(o.Object, "status")

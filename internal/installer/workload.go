@@ -94,8 +94,6 @@ func (w Workload) Version() string {
 // By returns the name of the program that applied a workload, as far as its labels and annotations tell, or empty.
 func (w Workload) By() string {
 	switch {
-	case w.Labels["olm.operatorframework.io/owner-name"] != "":
-		return "OLM v1"
 	case w.Labels["helm.toolkit.fluxcd.io/name"] != "", w.Labels["kustomize.toolkit.fluxcd.io/name"] != "":
 		return "Flux"
 	case w.Annotations["argocd.argoproj.io/tracking-id"] != "", w.Labels["argocd.argoproj.io/instance"] != "":

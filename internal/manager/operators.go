@@ -97,7 +97,7 @@ func (operators) of(o client.Object) []holdv1alpha1.OperatorReference {
 	if !ok {
 		return nil
 	}
-	return slices.Concat(olmv1.OfWorkload(w), helm.OfWorkload(w), workload.Of(w))
+	return slices.Concat(olmv1.OfWorkload(w), helm.OfWorkload(w), workload.OfWorkload(w))
 }
 
 // addHolds adds the controller of the UpgradeHolds of these operators.

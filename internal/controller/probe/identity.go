@@ -10,10 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
@@ -141,18 +140,13 @@ func (r *StatusReconciler) readsAll(probe, account types.NamespacedName, targets
 func (r *StatusReconciler) mayReadAll(ctx context.Context, account types.NamespacedName, targets []watch.Target) (bool, error) {
 	for _, t := range targets {
 		for _, verb := range []string{"list", "watch"} {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-				User:   serviceaccount.MakeUsername(account.Namespace, account.Name),
-				Groups: append(serviceaccount.MakeGroupNames(account.Namespace), user.AllAuthenticated),
-				ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Namespace: t.Namespace, Verb: verb,
-					Group: t.Resource.Group, Version: t.Resource.Version, Resource: t.Resource.Resource,
-				},
-			}}
-			if err := r.Client.Create(ctx, review); err != nil {
+			allowed, err := kube.Allowed(ctx, r.Client, account, authorizationv1.ResourceAttributes{
+				Namespace: t.Namespace, Verb: verb, Group: t.Resource.Group, Version: t.Resource.Version, Resource: t.Resource.Resource,
+			})
+			if err != nil {
 				return false, fmt.Errorf("checking whether service account %s may %s %s: %w", account, verb, t.Resource.GroupResource(), err)
 			}
-			if !review.Status.Allowed {
+			if !allowed {
 				return false, nil
 			}
 		}

@@ -10,11 +10,10 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operand"
 )
 
@@ -85,17 +84,13 @@ func (s serving) any(ctx context.Context, accounts []types.NamespacedName, crd *
 
 // review asks the API server whether an account may report on the custom resources of a CustomResourceDefinition in all namespaces.
 func (s serving) review(ctx context.Context, account types.NamespacedName, crd *apiextensions.CustomResourceDefinition) (bool, error) {
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:   serviceaccount.MakeUsername(account.Namespace, account.Name),
-		Groups: append(serviceaccount.MakeGroupNames(account.Namespace), user.AllAuthenticated),
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: "update", Group: crd.Spec.Group, Version: operand.ServedVersion(crd), Resource: crd.Spec.Names.Plural, Subresource: reportedIn(crd),
-		},
-	}}
-	if err := s.client.Create(ctx, review); err != nil {
+	allowed, err := kube.Allowed(ctx, s.client, account, authorizationv1.ResourceAttributes{
+		Verb: "update", Group: crd.Spec.Group, Version: operand.ServedVersion(crd), Resource: crd.Spec.Names.Plural, Subresource: reportedIn(crd),
+	})
+	if err != nil {
 		return false, fmt.Errorf("checking whether service account %s serves CustomResourceDefinition %s: %w", account, crd.Name, err)
 	}
-	return review.Status.Allowed, nil
+	return allowed, nil
 }
 
 // reportedIn returns the subresource in which an operator reports on custom resources. It is empty if they have none.

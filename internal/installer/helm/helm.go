@@ -12,6 +12,7 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/olmv1"
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
@@ -82,33 +83,6 @@ func Find(of holdv1alpha1.OperatorReference, records []metav1.PartialObjectMetad
 	return out
 }
 
-// Installer describes the operators of Helm releases.
-type Installer struct{}
-
-var _ installer.Installer = Installer{}
-
-// Name implements installer.Installer.
-func (Installer) Name() string { return "Helm" }
-
-// Kinds implements installer.Installer. Records of releases are not read: who may read them may read the values of a release.
-func (Installer) Kinds() []installer.Kind { return installer.ControllerKinds() }
-
-// Operators implements installer.Installer. The operator of a release consists of those of its workloads that serve
-// CustomResourceDefinitions.
-func (Installer) Operators(c installer.Cluster) []operator.Operator {
-	releases := map[holdv1alpha1.OperatorReference][]installer.Workload{}
-	for _, w := range installer.Controllers(c) {
-		for _, of := range OfWorkload(w.Workload) {
-			releases[of] = append(releases[of], w.Workload)
-		}
-	}
-	out := make([]operator.Operator, 0, len(releases))
-	for of, workloads := range releases {
-		out = append(out, installer.Describe(of, workloads[0].By(), workloads, c))
-	}
-	return operator.Sorted(out)
-}
-
 // add adds a record.
 func (r *Release) add(record metav1.Object) {
 	status := record.GetLabels()[LabelStatus]
@@ -130,7 +104,7 @@ func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
 	of := holdv1alpha1.OperatorReference{
 		Installer: holdv1alpha1.InstallerHelm, Namespace: w.Annotations[AnnotationNamespace], Name: w.Annotations[AnnotationRelease],
 	}
-	if of.Name == "" || w.OfCSV || w.By() == "OLM v1" {
+	if of.Name == "" || w.OfCSV || len(olmv1.OfWorkload(w)) > 0 {
 		return nil
 	}
 	return []holdv1alpha1.OperatorReference{of}

@@ -26,32 +26,6 @@ var Kind = schema.GroupVersionKind{Group: "olm.operatorframework.io", Version: "
 // owner is the label of the records that operator-controller keeps of its revisions, as Helm does.
 const owner = "operator-controller"
 
-// Installer describes the operators of OLM v1.
-type Installer struct{}
-
-var _ installer.Installer = Installer{}
-
-// Name implements installer.Installer.
-func (Installer) Name() string { return "OLM v1" }
-
-// Kinds implements installer.Installer.
-func (Installer) Kinds() []installer.Kind { return installer.ControllerKinds() }
-
-// Operators implements installer.Installer. An operator is in the namespace that its ClusterExtension installs in.
-func (Installer) Operators(c installer.Cluster) []operator.Operator {
-	workloads := map[holdv1alpha1.OperatorReference][]installer.Workload{}
-	for _, w := range installer.Controllers(c) {
-		for _, of := range OfWorkload(w.Workload) {
-			workloads[of] = append(workloads[of], w.Workload)
-		}
-	}
-	out := make([]operator.Operator, 0, len(workloads))
-	for of, some := range workloads {
-		out = append(out, installer.Describe(of, "", some, c))
-	}
-	return operator.Sorted(out)
-}
-
 // OfWorkload returns the operator of the ClusterExtension that installed a workload, or none.
 func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
 	if w.Labels[LabelKind] != Kind.Kind || w.Labels[LabelName] == "" {

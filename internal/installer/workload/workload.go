@@ -27,30 +27,8 @@ func Find(of holdv1alpha1.OperatorReference, workloads []installer.Workload) *in
 	return nil
 }
 
-// Installer describes the operators that no other installer describes.
-type Installer struct{}
-
-var _ installer.Installer = Installer{}
-
-// Name implements installer.Installer.
-func (Installer) Name() string { return string(holdv1alpha1.InstallerWorkload) }
-
-// Kinds implements installer.Installer.
-func (Installer) Kinds() []installer.Kind { return installer.ControllerKinds() }
-
-// Operators implements installer.Installer: each workload that serves CustomResourceDefinitions and belongs to no Helm release.
-func (Installer) Operators(c installer.Cluster) []operator.Operator {
-	var out []operator.Operator
-	for _, w := range installer.Controllers(c) {
-		if w.Annotations["meta.helm.sh/release-name"] == "" && w.By() != "OLM v1" {
-			out = append(out, installer.Describe(Of(w.Workload)[0], w.By(), []installer.Workload{w.Workload}, c))
-		}
-	}
-	return out
-}
-
-// Of returns the operator that may run in a workload.
-func Of(w installer.Workload) []holdv1alpha1.OperatorReference {
+// OfWorkload returns the operator that may run in a workload.
+func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
 	return []holdv1alpha1.OperatorReference{{Installer: holdv1alpha1.InstallerWorkload, Namespace: w.Namespace, Name: w.Name}}
 }
 

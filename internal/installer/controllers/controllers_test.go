@@ -1,6 +1,7 @@
-package installer
+package controllers
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
@@ -25,16 +27,16 @@ func deployment(namespace, name string, change ...func(*appsv1.Deployment)) *app
 }
 
 // bound returns a role and its binding to a service account, in a namespace, or in all if that is empty.
-func bound(namespace, account, accountNamespace string, rule rbacv1.PolicyRule) []Object {
+func bound(namespace, account, accountNamespace string, rule rbacv1.PolicyRule) []installer.Object {
 	metadata := metav1.ObjectMeta{Namespace: namespace, Name: account}
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: accountNamespace, Name: account}}
 	if namespace != "" {
-		return []Object{
+		return []installer.Object{
 			&rbacv1.Role{ObjectMeta: metadata, Rules: []rbacv1.PolicyRule{rule}},
 			&rbacv1.RoleBinding{ObjectMeta: metadata, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: account}, Subjects: subjects},
 		}
 	}
-	return []Object{
+	return []installer.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metadata, Rules: []rbacv1.PolicyRule{rule}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metadata, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: account}, Subjects: subjects},
 	}
@@ -44,7 +46,7 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-func TestControllers(t *testing.T) {
+func TestIn(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		rule   rbacv1.PolicyRule
@@ -76,12 +78,12 @@ func TestControllers(t *testing.T) {
 			if tc.change != nil {
 				tc.change(d)
 			}
-			c := Cluster{Objects: append(bound(tc.in, "operator", "foo", tc.rule), d, deployment("foo", "other"), deployment("bar", "operator"))}
+			c := installer.Cluster{Objects: append(bound(tc.in, "operator", "foo", tc.rule), d, deployment("foo", "other"), deployment("bar", "operator"))}
 			for _, crd := range []string{"foos.example.com", "bars.example.com", "bazes.other.example.com"} {
 				c.Objects = append(c.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: crd}})
 			}
 			var got []string
-			for _, w := range Controllers(c) {
+			for _, w := range In(c) {
 				if w.String() != "Deployment foo/operator" {
 					t.Errorf("%s\n%s is an operator", tc.reason, w.Ref)
 				}
@@ -107,24 +109,24 @@ func TestDescribe(t *testing.T) {
 	other.Name = "other"
 	cases := map[string]struct {
 		reason   string
-		objects  []Object
+		objects  []installer.Object
 		unread   []string
 		want     metav1.ConditionStatus // Upgradeable
 		blockers []string
 	}{
 		"Free": {reason: "Nothing holds it.", want: metav1.ConditionTrue},
-		"Reported": {reason: "Its conditions hold it.", objects: []Object{hold("a", of, "True", reported)}, want: metav1.ConditionFalse,
+		"Reported": {reason: "Its conditions hold it.", objects: []installer.Object{hold("a", of, "True", reported)}, want: metav1.ConditionFalse,
 			blockers: []string{"Held by Probe foo/a: kubectl get upgradehold a -o jsonpath='{.status.message}'"}},
-		"ByUser": {reason: "A user holds it.", objects: []Object{hold("a", of, "True", nil)}, want: metav1.ConditionFalse,
+		"ByUser": {reason: "A user holds it.", objects: []installer.Object{hold("a", of, "True", nil)}, want: metav1.ConditionFalse,
 			blockers: []string{"Held by Probe foo/a: kubectl delete upgradehold a"}},
-		"Expired": {reason: "A hold that has ended is none.", objects: []Object{hold("a", of, "False", nil)}, want: metav1.ConditionTrue},
-		"Other":   {reason: "Another operator is held.", objects: []Object{hold("a", other, "True", nil)}, want: metav1.ConditionTrue},
-		"Unread":  {reason: "Nothing is concluded from UpgradeHolds that may not be read.", unread: []string{UpgradeHolds}, want: metav1.ConditionUnknown},
+		"Expired": {reason: "A hold that has ended is none.", objects: []installer.Object{hold("a", of, "False", nil)}, want: metav1.ConditionTrue},
+		"Other":   {reason: "Another operator is held.", objects: []installer.Object{hold("a", other, "True", nil)}, want: metav1.ConditionTrue},
+		"Unread":  {reason: "Nothing is concluded from UpgradeHolds that may not be read.", unread: []string{upgradeHolds}, want: metav1.ConditionUnknown},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w, _ := WorkloadOf(deployment("foo", "operator", func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 }))
-			got := Describe(of, "kubectl", []Workload{w}, Cluster{Objects: tc.objects, Unread: tc.unread})
+			w, _ := installer.WorkloadOf(deployment("foo", "operator", func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 }))
+			got := describe(of, []installer.Workload{w}, installer.Cluster{Objects: tc.objects, Unread: tc.unread})
 			if got.Upgradeable != tc.want || got.State != operator.Running || got.Version != "v1" || got.Undecided() != (tc.unread != nil) {
 				t.Errorf("%s\ngot %+v", tc.reason, got)
 			}
@@ -139,16 +141,34 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
-	for image, want := range map[string]string{
-		"example.com:5000/foo:v1@sha256:0": "v1", "example.com:5000/foo": "", "foo": "", "foo@sha256:0": "", "foo:1.2": "1.2",
-	} {
-		if got := (Workload{Images: []string{image}}).Version(); got != want {
-			t.Errorf("the version of %s is %q, want %q", image, got, want)
-		}
+func TestOwner(t *testing.T) {
+	helms := map[string]string{"meta.helm.sh/release-name": "release", "meta.helm.sh/release-namespace": "bar"}
+	extension := map[string]string{"olm.operatorframework.io/owner-kind": "ClusterExtension", "olm.operatorframework.io/owner-name": "extension"}
+	cases := map[string]struct {
+		reason              string
+		labels, annotations map[string]string
+		want, installer     string
+	}{
+		"Workload": {reason: "Without a mark, it is the operator itself.", want: "Workload foo/operator"},
+		"Helm":     {reason: "It belongs to its release, wherever that is.", annotations: helms, want: "Helm bar/release", installer: "Helm"},
+		"OLMv1":    {reason: "OLM v1 marks it as Helm does.", labels: extension, annotations: helms, want: "OLMv1 foo/extension", installer: "OLM v1"},
+		"Flux": {
+			reason: "Flux installs releases of Helm.", labels: map[string]string{"helm.toolkit.fluxcd.io/name": "foo"}, annotations: helms,
+			want: "Helm bar/release", installer: "Flux",
+		},
+		"ArgoCD": {
+			reason: "Argo CD applies charts without release.", annotations: map[string]string{"argocd.argoproj.io/tracking-id": "foo"},
+			want: "Workload foo/operator", installer: "Argo CD",
+		},
 	}
-	labelled := Workload{Images: []string{"foo:1"}, Labels: map[string]string{"app.kubernetes.io/version": "2"}}
-	if got := labelled.Version(); got != "2" {
-		t.Errorf("the version is %q, want that of the label", got)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w, _ := installer.WorkloadOf(deployment("foo", "operator"))
+			w.Labels, w.Annotations = tc.labels, tc.annotations
+			of := Owner(w)
+			if got := fmt.Sprintf("%s %s/%s", of.Installer, of.Namespace, of.Name); got != tc.want || installerOf(of, w) != tc.installer {
+				t.Errorf("%s\ngot %s, installed by %q, want %s, %q", tc.reason, got, installerOf(of, w), tc.want, tc.installer)
+			}
+		})
 	}
 }

@@ -1,0 +1,264 @@
+// Package controllers describes the operators that no ClusterServiceVersion describes, whatever installed them: by the workloads that serve
+// CustomResourceDefinitions. It is pure.
+package controllers
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/helm"
+	"github.com/operator-status/operator-status/internal/installer/olmv1"
+	"github.com/operator-status/operator-status/internal/installer/workload"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+// Installer describes these operators.
+type Installer struct{}
+
+var _ installer.Installer = Installer{}
+
+// Name implements installer.Installer. It is that of operators whose workloads have no mark of another one.
+func (Installer) Name() string { return string(holdv1alpha1.InstallerWorkload) }
+
+// Kinds implements installer.Installer. Records of Helm are not read: who may read them may read the values of a release.
+func (Installer) Kinds() []installer.Kind { return Kinds() }
+
+// Operators implements installer.Installer. An operator consists of those controllers that were installed together.
+func (Installer) Operators(c installer.Cluster) []operator.Operator {
+	workloads := map[holdv1alpha1.OperatorReference][]installer.Workload{}
+	for _, w := range In(c) {
+		of := Owner(w.Workload)
+		workloads[of] = append(workloads[of], w.Workload)
+	}
+	out := make([]operator.Operator, 0, len(workloads))
+	for of, some := range workloads {
+		out = append(out, describe(of, some, c))
+	}
+	return operator.Sorted(out)
+}
+
+// Owner returns the operator that a workload without ClusterServiceVersion belongs to. OLM v1 installs with Helm's code, and marks objects as
+// Helm does.
+func Owner(w installer.Workload) holdv1alpha1.OperatorReference {
+	return slices.Concat(olmv1.OfWorkload(w), helm.OfWorkload(w), workload.OfWorkload(w))[0]
+}
+
+// names are those of installers, for users.
+var names = map[holdv1alpha1.Installer]string{holdv1alpha1.InstallerOLMv1: "OLM v1", holdv1alpha1.InstallerHelm: "Helm"}
+
+// installerOf returns the name of the program that installed an operator, as far as its workload tells, or empty. Flux and Argo CD install
+// Helm releases, too.
+func installerOf(of holdv1alpha1.OperatorReference, w installer.Workload) string {
+	if of.Installer == holdv1alpha1.InstallerOLMv1 {
+		return names[of.Installer]
+	}
+	return cmp.Or(w.By(), names[of.Installer])
+}
+
+// Controller is a workload that serves CustomResourceDefinitions: its service account may report on their custom resources. That makes it
+// an operator, whatever installed it.
+type Controller struct {
+	installer.Workload
+
+	// Definitions are the names of the CustomResourceDefinitions, sorted.
+	Definitions []string
+}
+
+// In returns the controllers of a cluster that belong to no ClusterServiceVersion, sorted by namespace, name and kind.
+func In(c installer.Cluster) []Controller {
+	served := servedBy(c)
+	var out []Controller
+	for _, object := range c.Objects {
+		w, ok := installer.WorkloadOf(object)
+		if !ok || w.OfCSV {
+			continue
+		}
+		if definitions := served[types.NamespacedName{Namespace: w.Namespace, Name: w.ServiceAccount}]; len(definitions) > 0 {
+			out = append(out, Controller{w, definitions})
+		}
+	}
+	slices.SortFunc(out, func(a, b Controller) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+	})
+	return out
+}
+
+// servedBy returns the names of the CustomResourceDefinitions that service accounts serve.
+func servedBy(c installer.Cluster) map[types.NamespacedName][]string {
+	plurals := map[string][]string{} // by group
+	for _, crd := range installer.Values[metav1.PartialObjectMetadata](c) {
+		if plural, group, ok := strings.Cut(crd.Name, "."); ok {
+			plurals[group] = append(plurals[group], plural)
+		}
+	}
+	of := map[string][]string{} // names of CustomResourceDefinitions by role
+	for _, r := range installer.Values[rbacv1.ClusterRole](c) {
+		of[r.Name] = servedWith(r.Rules, plurals)
+	}
+	for _, r := range installer.Values[rbacv1.Role](c) {
+		of[r.Namespace+"/"+r.Name] = servedWith(r.Rules, plurals)
+	}
+	out := map[types.NamespacedName][]string{}
+	bind := func(namespace string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
+		role := ref.Name
+		if ref.Kind == "Role" {
+			role = namespace + "/" + role
+		}
+		for _, s := range subjects {
+			if s.Kind == rbacv1.ServiceAccountKind {
+				account := types.NamespacedName{Namespace: cmp.Or(s.Namespace, namespace), Name: s.Name}
+				out[account] = append(out[account], of[role]...)
+			}
+		}
+	}
+	for _, b := range installer.Values[rbacv1.ClusterRoleBinding](c) {
+		bind("", b.RoleRef, b.Subjects)
+	}
+	for _, b := range installer.Values[rbacv1.RoleBinding](c) {
+		bind(b.Namespace, b.RoleRef, b.Subjects)
+	}
+	for account, names := range out {
+		slices.Sort(names)
+		out[account] = slices.Compact(names)
+	}
+	return out
+}
+
+// servedWith returns the names of the CustomResourceDefinitions on whose custom resources rules allow to report. A rule for all API groups
+// is that of an administrator, not of an operator.
+func servedWith(rules []rbacv1.PolicyRule, plurals map[string][]string) []string {
+	var out []string
+	for _, rule := range rules {
+		if !slices.ContainsFunc(rule.Verbs, func(v string) bool { return v == "update" || v == "patch" || v == rbacv1.VerbAll }) {
+			continue
+		}
+		for _, group := range rule.APIGroups {
+			for _, plural := range plurals[group] {
+				if slices.ContainsFunc(rule.Resources, func(r string) bool {
+					return r == plural+"/status" || r == "*/status" || r == rbacv1.ResourceAll || r == plural+"/*"
+				}) {
+					out = append(out, plural+"."+group)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Kinds are the kinds that In and Installer read.
+func Kinds() []installer.Kind {
+	definitions := apiextensions.SchemeGroupVersion.WithKind("CustomResourceDefinition")
+	metadata := func() installer.List {
+		out := &metav1.PartialObjectMetadataList{}
+		out.SetGroupVersionKind(definitions.GroupVersion().WithKind(definitions.Kind + "List"))
+		return out
+	}
+	out := []installer.Kind{
+		{
+			GroupVersionKind: definitions, Plural: "CustomResourceDefinitions", AddToScheme: apiextensions.AddToScheme, List: metadata, ClusterScoped: true,
+		},
+		{
+			GroupVersionKind: holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.UpgradeHoldKind), Plural: upgradeHolds,
+			AddToScheme: holdv1alpha1.AddToScheme, List: func() installer.List { return &holdv1alpha1.UpgradeHoldList{} }, ClusterScoped: true,
+		},
+		{
+			GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind), Plural: "Probes",
+			AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.ProbeList{} }, Trim: trim,
+		},
+	}
+	apps, rbac := appsv1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
+	for _, k := range []installer.Kind{
+		{GroupVersionKind: apps.WithKind("Deployment"), List: func() installer.List { return &appsv1.DeploymentList{} }},
+		{GroupVersionKind: apps.WithKind("StatefulSet"), List: func() installer.List { return &appsv1.StatefulSetList{} }},
+		{GroupVersionKind: apps.WithKind("DaemonSet"), List: func() installer.List { return &appsv1.DaemonSetList{} }},
+	} {
+		k.Plural, k.AddToScheme, k.Trim = k.Kind+"s", appsv1.AddToScheme, trimWorkload
+		out = append(out, k)
+	}
+	for _, k := range []installer.Kind{
+		{GroupVersionKind: rbac.WithKind("Role"), List: func() installer.List { return &rbacv1.RoleList{} }},
+		{GroupVersionKind: rbac.WithKind("RoleBinding"), List: func() installer.List { return &rbacv1.RoleBindingList{} }},
+		{GroupVersionKind: rbac.WithKind("ClusterRole"), List: func() installer.List { return &rbacv1.ClusterRoleList{} }, ClusterScoped: true},
+		{GroupVersionKind: rbac.WithKind("ClusterRoleBinding"), List: func() installer.List { return &rbacv1.ClusterRoleBindingList{} }, ClusterScoped: true},
+	} {
+		k.Plural, k.AddToScheme, k.Trim = k.Kind+"s", rbacv1.AddToScheme, trim
+		out = append(out, k)
+	}
+	for i := range out {
+		out[i].Background = !slices.Contains([]string{"ClusterRole", "Deployment", v1alpha1.ProbeKind}, out[i].Kind)
+		out[i].Unwatched = out[i].Kind != v1alpha1.ProbeKind
+	}
+	return out
+}
+
+// upgradeHolds is the Plural of that kind.
+const upgradeHolds = "UpgradeHolds"
+
+func trim(o installer.Object) { o.SetManagedFields(nil) }
+
+// trimWorkload removes everything that installer.WorkloadOf does not read.
+func trimWorkload(o installer.Object) {
+	trim(o)
+	delete(o.GetAnnotations(), "kubectl.kubernetes.io/last-applied-configuration")
+}
+
+// describe returns the operator that runs in workloads, of which the first gives its version.
+func describe(of holdv1alpha1.OperatorReference, workloads []installer.Workload, c installer.Cluster) operator.Operator {
+	first := workloads[0]
+	out := operator.Operator{
+		Installer: installerOf(of, first), Namespace: of.Namespace, Name: of.Name, Reference: of, Version: first.Version(), State: operator.Running,
+		UpToDate: metav1.ConditionUnknown, Upgradeable: metav1.ConditionTrue,
+	}
+	for _, w := range workloads {
+		if w.State != operator.Running {
+			out.State = w.State
+		}
+	}
+	if slices.Contains(c.Unread, upgradeHolds) {
+		out.Upgradeable, out.Unread = metav1.ConditionUnknown, []string{upgradeHolds}
+	}
+	for _, h := range installer.Values[holdv1alpha1.UpgradeHold](c) {
+		if h.Spec.Operator == of && meta.IsStatusConditionTrue(h.Status.Conditions, holdv1alpha1.ConditionHeld) {
+			out.Upgradeable = metav1.ConditionFalse
+			out.Blockers = append(out.Blockers, heldWith(h)...)
+		}
+	}
+	for _, probe := range installer.Values[v1alpha1.Probe](c) {
+		if named, ok := holdv1alpha1.ProbedOperator(&probe); ok && named == of {
+			if b := installer.Unreliable(&probe); b != nil {
+				out.Blockers = slices.Insert(out.Blockers, 0, *b)
+			}
+		}
+	}
+	return out
+}
+
+// heldWith returns the blockers that an UpgradeHold reports.
+func heldWith(h holdv1alpha1.UpgradeHold) []operator.Blocker {
+	var out []operator.Blocker
+	for _, cause := range h.Status.Holds {
+		b := operator.Blocker{
+			Impact: operator.Held, By: cause.By, Reason: cause.Reason, Cause: cause.Message,
+			Steps: []operator.Step{{To: "To see why, and how to update anyway", Command: "kubectl get upgradehold " + h.Name + " -o jsonpath='{.status.message}'"}},
+		}
+		if cause.Since != nil {
+			b.Since = *cause.Since
+		}
+		if !h.IsReported() {
+			b.Steps = []operator.Step{{To: "To release it", Command: "kubectl delete upgradehold " + h.Name}}
+		}
+		out = append(out, b)
+	}
+	return out
+}
