@@ -101,7 +101,7 @@ func (w writer) warnUnlessHeld(ctx context.Context, hold *holdv1alpha1.UpgradeHo
 			}
 			if c.Status != metav1.ConditionTrue {
 				why = fmt.Sprintf("%s is %s (%s): %s", kind, c.Status, c.Reason, c.Message)
-				return true, nil
+				return c.Reason != holdv1alpha1.ReasonNotIndexed, nil
 			}
 		}
 		why = ""

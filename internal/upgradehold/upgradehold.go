@@ -86,7 +86,14 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	bound := enforcement == Enforced
+	enforced := enforced{bound: enforcement == Enforced}
+	if op.Installer != holdv1alpha1.InstallerOLM {
+		index := &holdv1alpha1.UpgradeHoldIndexList{}
+		if err := w.Client.List(ctx, index, client.UnsafeDisableDeepCopy); err != nil {
+			return reconcile.Result{}, fmt.Errorf("listing the UpgradeHoldIndices: %w", err)
+		}
+		enforced.index = index.Items
+	}
 	var out reconcile.Result
 	reported := false
 	for i := range holds {
@@ -103,7 +110,7 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 				out.RequeueAfter = wait
 			}
 		}
-		if err := w.update(ctx, h, op, bound); err != nil {
+		if err := w.update(ctx, h, op, enforced); err != nil {
 			return out, err
 		}
 	}
@@ -111,7 +118,7 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 	if reported || !op.Installed || op.Namespace == w.Namespace || len(upgradeholdstatus.Own(wanted, op.Holds)) == 0 {
 		return out, nil
 	}
-	return out, w.create(ctx, wanted, op, bound)
+	return out, w.create(ctx, wanted, op, enforced)
 }
 
 // of returns copies of the UpgradeHolds of an operator.
@@ -127,6 +134,12 @@ func (w *Writer) of(ctx context.Context, op holdv1alpha1.OperatorReference) ([]h
 		}
 	}
 	return out, nil
+}
+
+// enforced is whether a policy denies the updates of held operators, and the index in which it looks them up.
+type enforced struct {
+	bound bool
+	index []holdv1alpha1.UpgradeHoldIndex
 }
 
 // Enforcement is how the API server treats the updates of an installer's held operators.
@@ -176,7 +189,7 @@ func newReported(op holdv1alpha1.OperatorReference) *holdv1alpha1.UpgradeHold {
 }
 
 // create creates the UpgradeHold that reports why an operator must not be updated.
-func (w *Writer) create(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Operator, bound bool) error {
+func (w *Writer) create(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Operator, by enforced) error {
 	name := h.Name
 	err := w.Client.Create(ctx, h, client.FieldOwner(FieldOwner))
 	if apierrors.IsAlreadyExists(err) {
@@ -185,7 +198,7 @@ func (w *Writer) create(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Ope
 			return fmt.Errorf("getting UpgradeHold %s: %w", name, err)
 		}
 		if found.IsReported() && found.Spec.Operator == op.OperatorReference {
-			return w.update(ctx, found, op, bound) // the cache does not have it yet
+			return w.update(ctx, found, op, by) // the cache does not have it yet
 		}
 		h.Name, h.GenerateName, h.ResourceVersion = "", name+"-", "" // a user has taken the name
 		err = w.Client.Create(ctx, h, client.FieldOwner(FieldOwner))
@@ -198,7 +211,7 @@ func (w *Writer) create(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Ope
 			"UpgradeHold %s was deleted although the operator must not be updated. It has been created again", h.Name)
 	}
 	log.FromContext(ctx).Info("Created UpgradeHold", "upgradeHold", h.Name)
-	return w.update(ctx, h, op, bound)
+	return w.update(ctx, h, op, by)
 }
 
 // delete deletes an UpgradeHold that operator-status created.
@@ -212,7 +225,7 @@ func (w *Writer) delete(ctx context.Context, h *holdv1alpha1.UpgradeHold) error 
 }
 
 // update writes the status of an UpgradeHold if it changed.
-func (w *Writer) update(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Operator, bound bool) error {
+func (w *Writer) update(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Operator, by enforced) error {
 	if w.written.Behind(h) {
 		return nil // its event enqueues the operator
 	}
@@ -220,7 +233,7 @@ func (w *Writer) update(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Ope
 		w.seen.Store(h.Spec.Operator, struct{}{})
 	}
 	in := upgradeholdstatus.Inputs{
-		Hold: h, Installed: op.Installed, Reserved: op.Namespace == w.Namespace, Holds: op.Holds, NotHeld: op.NotHeld, Bound: bound,
+		Hold: h, Installed: op.Installed, Reserved: op.Namespace == w.Namespace, Holds: op.Holds, NotHeld: op.NotHeld, Bound: by.bound, Index: by.index,
 		Now: metav1.NewTime(w.Now()).Rfc3339Copy(),
 	}
 	allowed := ""

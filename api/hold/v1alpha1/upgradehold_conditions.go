@@ -45,6 +45,10 @@ const (
 	// with --undo.
 	ReasonPolicyNotBound = "PolicyNotBound"
 
+	// ReasonNotIndexed means that the UpgradeHoldIndices, in which the API server looks up what is held, do not have it yet.
+	// Remedy: none, unless it stays: then see the log of operator-status.
+	ReasonNotIndexed = "NotIndexed"
+
 	// ReasonNotHeld means that nothing has to be enforced, since Held is False.
 	// Remedy: none.
 	ReasonNotHeld = "NotHeld"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -167,14 +168,15 @@ func (r *Reconciler) probes(ctx context.Context, of holdv1alpha1.OperatorReferen
 	return out, nil
 }
 
-// SetupWithManager enqueues an operator when a Probe or UpgradeHold that names it, or a part of it, changes, and all when the policies
-// do.
+// SetupWithManager enqueues an operator when a Probe or UpgradeHold that names it, or a part of it, changes, all when the policies
+// do, and when the index does those that it did not have.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	c, err := builder.TypedControllerManagedBy[holdv1alpha1.OperatorReference](mgr).
 		Named("upgradehold").
 		Watches(&v1alpha1.Probe{}, enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return ofProbe(o) })).
 		Watches(&holdv1alpha1.UpgradeHold{}, enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return ofHold(o) })).
 		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, enqueue(r.all)).
+		Watches(&holdv1alpha1.UpgradeHoldIndex{}, enqueue(r.unindexed)).
 		Build(r)
 	if err != nil {
 		return err
@@ -222,6 +224,23 @@ func ofHold(o client.Object) []holdv1alpha1.OperatorReference {
 		return []holdv1alpha1.OperatorReference{of}
 	}
 	return nil
+}
+
+// unindexed returns the operators of the UpgradeHolds that the index did not have.
+func (r *Reconciler) unindexed(ctx context.Context, _ client.Object) []holdv1alpha1.OperatorReference {
+	holds := &holdv1alpha1.UpgradeHoldList{}
+	if err := r.Client.List(ctx, holds, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "Failed to list the operators to enqueue")
+		return nil
+	}
+	var out []holdv1alpha1.OperatorReference
+	for i := range holds.Items {
+		c := meta.FindStatusCondition(holds.Items[i].Status.Conditions, holdv1alpha1.ConditionEnforced)
+		if c != nil && c.Reason == holdv1alpha1.ReasonNotIndexed {
+			out = append(out, ofHold(&holds.Items[i])...)
+		}
+	}
+	return out
 }
 
 // all returns the operators that a Probe or UpgradeHold names.

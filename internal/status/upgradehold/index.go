@@ -33,7 +33,9 @@ func Index(holds []holdv1alpha1.UpgradeHold) map[string]holdv1alpha1.UpgradeHold
 	var all holdv1alpha1.UpgradeHoldIndexSpec
 	sorted := slices.SortedFunc(slices.Values(holds), func(a, b holdv1alpha1.UpgradeHold) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range sorted {
-		add(&all, &sorted[i])
+		if h := &sorted[i]; h.DeletionTimestamp.IsZero() {
+			add(&all, h.Status.Denied, h.Status.Message)
+		}
 	}
 	for n := uint32(1); ; n *= 2 {
 		if parts, fits := spread(&all, n); fits || n == mostParts {
@@ -42,17 +44,39 @@ func Index(holds []holdv1alpha1.UpgradeHold) map[string]holdv1alpha1.UpgradeHold
 	}
 }
 
+// indexed reports whether the index has everything that is denied.
+func indexed(parts []holdv1alpha1.UpgradeHoldIndex, denied *holdv1alpha1.DeniedUpdates) bool {
+	var wanted holdv1alpha1.UpgradeHoldIndexSpec
+	add(&wanted, denied, "")
+	for _, field := range fields {
+		for key, e := range *field(&wanted) {
+			if !slices.ContainsFunc(parts, func(part holdv1alpha1.UpgradeHoldIndex) bool {
+				got, found := (*field(&part.Spec))[key]
+				return found && contains(e.Except, got.Except) && contains(got.Statuses, e.Statuses)
+			}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// contains reports whether all has some.
+func contains(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
+}
+
 // add adds what an UpgradeHold denies.
-func add(to *holdv1alpha1.UpgradeHoldIndexSpec, h *holdv1alpha1.UpgradeHold) {
-	if h.Status.Denied == nil || !h.DeletionTimestamp.IsZero() {
+func add(to *holdv1alpha1.UpgradeHoldIndexSpec, denied *holdv1alpha1.DeniedUpdates, message string) {
+	if denied == nil {
 		return
 	}
-	message := messages.Clip(h.Status.Message, longestEntry)
-	if d := h.Status.Denied.Revisions; d != nil {
+	message = messages.Clip(message, longestEntry)
+	if d := denied.Revisions; d != nil {
 		key := cmp.Or(d.Owner, "helm") + "/" + d.Namespace + "/" + d.Release
 		enter(&to.Releases, key, holdv1alpha1.HeldEntry{Message: message, Except: d.Except, Statuses: d.Statuses})
 	}
-	if d := h.Status.Denied.Workload; d != nil {
+	if d := denied.Workload; d != nil {
 		enter(&to.Workloads, d.Kind+"/"+d.Namespace+"/"+d.Name, holdv1alpha1.HeldEntry{Message: message, Except: d.Except})
 		for _, name := range d.CustomResourceDefinitions {
 			enter(&to.Definitions, name, holdv1alpha1.HeldEntry{Message: message})

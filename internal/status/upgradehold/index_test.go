@@ -95,6 +95,44 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// partsOf returns the index of UpgradeHolds that deny that.
+func partsOf(denied ...holdv1alpha1.DeniedUpdates) []holdv1alpha1.UpgradeHoldIndex {
+	var holds []holdv1alpha1.UpgradeHold
+	for i, d := range denied {
+		holds = append(holds, denying(fmt.Sprint(i), "busy", d))
+	}
+	var out []holdv1alpha1.UpgradeHoldIndex
+	for _, spec := range Index(holds) {
+		out = append(out, holdv1alpha1.UpgradeHoldIndex{Spec: spec})
+	}
+	return out
+}
+
+func TestIndexed(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		parts  []holdv1alpha1.UpgradeHoldIndex
+		denied holdv1alpha1.DeniedUpdates
+		want   bool
+	}{
+		"Missing":  {"What is not in the index is not denied.", nil, workload(nil), false},
+		"Workload": {"A workload and its CRDs are.", partsOf(workload(nil, "foos.example.com")), workload(nil, "foos.example.com"), true},
+		"NoCRD":    {"A CRD is missing.", partsOf(workload(nil)), workload(nil, "foos.example.com"), false},
+		"Allowed":  {"An image was allowed and is no longer.", partsOf(workload([]string{"foo:1", "foo:2"})), workload([]string{"foo:1"}), false},
+		"Stricter": {"Another hold of the workload allows less.", partsOf(workload(nil), workload([]string{"foo:2"})), workload([]string{"foo:2"}), true},
+		"Rollback": {"Rollbacks are to be denied, too.", partsOf(revisions("", "foo", "pending-upgrade")), revisions("", "foo", "pending-upgrade", "pending-rollback"), false},
+		"Parts":    {"Any part may have it.", append(make([]holdv1alpha1.UpgradeHoldIndex, 3), partsOf(workload(nil))...), workload(nil), true},
+		"OLM":      {"InstallPlans need no index.", nil, holdv1alpha1.DeniedUpdates{InstallPlans: &holdv1alpha1.DeniedInstallPlans{}}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := indexed(tc.parts, &tc.denied); got != tc.want {
+				t.Errorf("%s\ngot %t", tc.reason, got)
+			}
+		})
+	}
+}
+
 // TestIndexParts verifies that the index of any number of UpgradeHolds has all of them once, in parts that etcd can store.
 func TestIndexParts(t *testing.T) {
 	var images []string

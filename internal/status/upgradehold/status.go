@@ -43,8 +43,9 @@ type Inputs struct {
 	// NotHeld are the names of CustomResourceDefinitions that may change meanwhile.
 	NotHeld []string
 
-	// Bound is true if a policy denies them.
+	// Bound is true if a policy denies them. Index is where it looks them up.
 	Bound bool
+	Index []holdv1alpha1.UpgradeHoldIndex
 
 	Now metav1.Time
 }
@@ -123,6 +124,9 @@ func (in Inputs) enforced(held metav1.Condition) metav1.Condition {
 		out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonNotHeld
 	case in.Denied == nil:
 		out.Reason, out.Message = holdv1alpha1.ReasonLoopsWait, "The built-in loops do not start the update"
+	case in.Bound && !indexed(in.Index, in.Denied):
+		out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonNotIndexed
+		out.Message = "The index in which the API server looks up what is held does not have it yet"
 	case in.Bound:
 		out.Reason, out.Message = holdv1alpha1.ReasonPolicyBound, "The API server denies "+updates(in.Denied)+in.butNot()
 	default:

@@ -66,6 +66,16 @@ func TestCompute(t *testing.T) {
 			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser, byProbe}, Denied: denied, Bound: true},
 			"True/HeldByUser", "True/PolicyBound", 1, "UpgradeHold audit holds the updates",
 		},
+		"NotIndexed": {
+			"A policy denies what it finds in the index.",
+			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser}, Denied: new(workload(nil)), Bound: true},
+			"True/HeldByUser", "False/NotIndexed", 1, "UpgradeHold audit holds the updates",
+		},
+		"Indexed": {
+			"It finds it there.",
+			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser}, Denied: new(workload(nil)), Bound: true, Index: partsOf(workload(nil))},
+			"True/HeldByUser", "True/PolicyBound", 1, "UpgradeHold audit holds the updates",
+		},
 		"NotBound": {
 			"Without a policy, it is only reported.",
 			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser}, Denied: denied},
