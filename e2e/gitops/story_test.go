@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/story"
 )
 
@@ -80,16 +81,6 @@ func (s *synced) Own(o *unstructured.Unstructured) bool {
 	return s.installer == holdv1alpha1.InstallerWorkload && o.GetKind() == "ConfigMap" && o.GetName() == "settings"
 }
 
-// object returns an object without content.
-func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
-	out := &unstructured.Unstructured{}
-	out.SetAPIVersion(apiVersion)
-	out.SetKind(kind)
-	out.SetNamespace(namespace)
-	out.SetName(name)
-	return out
-}
-
 // isReady reports whether an object of Flux is Ready with its current spec and source.
 func isReady(o *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") // none if not found
@@ -154,7 +145,7 @@ spec: {interval: 10m, path: ./plain, prune: true, sourceRef: {kind: GitRepositor
 			s := tc.synced
 			s.git, s.done, s.fields = git, isReady, [][]string{{"status", "conditions"}}
 			apiVersion := strings.TrimPrefix(strings.Split(tc.manifests, "\n")[1], "apiVersion: ")
-			s.state = object(apiVersion, kind, o.Namespace, o.Name)
+			s.state = builder.Object(apiVersion, kind, o.Namespace, o.Name)
 			s.begin = func(t *testing.T) {
 				replacer := strings.NewReplacer("NAMESPACE", o.Namespace, "NAME", o.Name, "URL", url)
 				cluster.Rediscovered(t).Apply(t, o.Namespace, replacer.Replace(source+tc.manifests))

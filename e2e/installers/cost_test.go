@@ -17,6 +17,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -26,8 +27,8 @@ func BenchmarkPolicies(b *testing.B) {
 	namespace := "priced"
 	cluster.Create(b, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	cluster.Create(b, workloadOf("Deployment", namespace, "neighbour"))
-	crd := definition("prices.example.com")
-	cluster.Create(b, crd)
+	cluster.Apply(b, namespace, builder.CRD("prices", "example.com"))
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "prices.example.com"}}
 	cluster.AwaitCRD(b, crd.Name)
 	requests := map[string]func(i int) error{
 		"setting of a Deployment": func(i int) error {
@@ -46,7 +47,7 @@ func BenchmarkPolicies(b *testing.B) {
 			}})
 		},
 		"label of a CustomResourceDefinition": func(i int) error {
-			return plain().Patch(b.Context(), definition(crd.Name), client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"a":"%d"}}}`, i)))
+			return plain().Patch(b.Context(), crd.DeepCopy(), client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"a":"%d"}}}`, i)))
 		},
 	}
 	apiServer := testcluster.Processes(b, filepath.Dir(kubeconfig))["kube-apiserver"]
@@ -145,18 +146,4 @@ func unbind(b *testing.B, all []admissionregistrationv1.ValidatingAdmissionPolic
 
 func dryPatch(b *testing.B, o client.Object, patch string) error {
 	return plain().Patch(b.Context(), o, client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
-}
-
-// definition returns a CustomResourceDefinition.
-func definition(name string) *apiextensions.CustomResourceDefinition {
-	out := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	out.Spec = apiextensions.CustomResourceDefinitionSpec{
-		Group: "example.com", Scope: apiextensions.ClusterScoped,
-		Names: apiextensions.CustomResourceDefinitionNames{Kind: "Price", ListKind: "PriceList", Plural: "prices", Singular: "price"},
-		Versions: []apiextensions.CustomResourceDefinitionVersion{{
-			Name: "v1", Served: true, Storage: true,
-			Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{Type: "object"}},
-		}},
-	}
-	return out
 }

@@ -20,7 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/story"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
@@ -232,6 +234,17 @@ func created(o client.Object) func(*testing.T) error {
 	return func(t *testing.T) error { return plain().Create(t.Context(), o.DeepCopyObject().(client.Object)) }
 }
 
+// createdCRD creates another CustomResourceDefinition of the operator's group.
+func (h held) createdCRD(plural string) func(*testing.T) error {
+	return func(t *testing.T) error {
+		objects, err := testcluster.Decode([]byte(builder.CRD(plural, h.Name+".example.com")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plain().Create(t.Context(), objects[0])
+	}
+}
+
 func deleted(o client.Object) func(*testing.T) error {
 	return func(t *testing.T) error { return plain().Delete(t.Context(), o.DeepCopyObject().(client.Object)) }
 }
@@ -325,15 +338,6 @@ func (h held) ordinary() map[string]requestRow {
 func (h held) definitions() map[string]requestRow {
 	crd := h.crd()
 	merge := func(patch string) func(*testing.T) error { return patched(crd, types.MergePatchType, patch) }
-	other := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "gadgets." + h.Name + ".example.com"}}
-	other.Spec = apiextensions.CustomResourceDefinitionSpec{
-		Group: h.Name + ".example.com", Scope: apiextensions.ClusterScoped,
-		Names: apiextensions.CustomResourceDefinitionNames{Kind: "Gadget", ListKind: "GadgetList", Plural: "gadgets", Singular: "gadget"},
-		Versions: []apiextensions.CustomResourceDefinitionVersion{{
-			Name: "v1", Served: true, Storage: true,
-			Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{Type: "object"}},
-		}},
-	}
 	return map[string]requestRow{
 		"Definition/Label":      {"Labels are no update.", merge(`{"metadata":{"labels":{"a":"b"}}}`), ""},
 		"Definition/Annotation": {"Nor are annotations.", merge(`{"metadata":{"annotations":{"cert-manager.io/inject-ca-from":"a/b"}}}`), ""},
@@ -350,7 +354,7 @@ func (h held) definitions() map[string]requestRow {
 			return plain().Status().Update(t.Context(), now)
 		}, ""},
 		"Definition/Delete": {"It may be deleted.", deleted(crd), ""},
-		"Definition/Other":  {"Another one of the group may be created.", created(other), ""},
+		"Definition/Other":  {"Another one of the group may be created.", h.createdCRD("gadgets"), ""},
 	}
 }
 
@@ -462,29 +466,12 @@ func (h held) updates() map[string]requestRow {
 // TestRetryPolicy verifies that the manager may have Flux try again, and change nothing else of Flux's objects.
 func TestRetryPolicy(t *testing.T) {
 	namespace := cluster.Namespace(t, "retry")
-	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "helmreleases.helm.toolkit.fluxcd.io"}}
-	crd.Spec = apiextensions.CustomResourceDefinitionSpec{
-		Group: "helm.toolkit.fluxcd.io", Scope: apiextensions.NamespaceScoped,
-		Names: apiextensions.CustomResourceDefinitionNames{Kind: "HelmRelease", ListKind: "HelmReleaseList", Plural: "helmreleases", Singular: "helmrelease"},
-		Versions: []apiextensions.CustomResourceDefinitionVersion{{
-			Name: "v2", Served: true, Storage: true,
-			Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
-				Type: "object", XPreserveUnknownFields: new(true),
-			}},
-		}},
-	}
-	cluster.Create(t, crd)
-	t.Cleanup(func() {
-		if err := cluster.Client.Delete(context.Background(), crd); err != nil {
-			t.Error(err)
-		}
-	})
-	cluster.AwaitCRD(t, crd.Name)
-	release := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "spec": map[string]any{"interval": "10m"},
-	}}
-	release.SetNamespace(namespace)
-	release.SetName("foo")
+	crd := builder.CRD("helmreleases", "helm.toolkit.fluxcd.io")
+	cluster.Apply(t, namespace, crd)
+	t.Cleanup(func() { cluster.Delete(t, crd, namespace) })
+	cluster.AwaitCRD(t, "helmreleases.helm.toolkit.fluxcd.io")
+	release := builder.Object("helm.toolkit.fluxcd.io/v1", "Helmrelease", namespace, "foo")
+	release.Object["spec"] = map[string]any{"interval": "10m"}
 	release.SetAnnotations(map[string]string{"a": "b"})
 	if err := cluster.Rediscovered(t).Client.Create(t.Context(), release); err != nil {
 		t.Fatal(err)

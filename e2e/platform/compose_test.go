@@ -17,6 +17,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
@@ -143,7 +144,7 @@ func TestResources(t *testing.T) {
 		return ""
 	})
 	awaitConditions(t, op, "Synced=True/Synced", "Ready=False/Creating", "Installed=False/Installing")
-	widget := object("widget.example.com/v1", "Widget", "widget", "main")
+	widget := builder.Object("widget.example.com/v1", "Widget", "widget", "main")
 	here := cluster.Rediscovered(t)
 	condition := func(status, reason string) {
 		t.Helper()
@@ -190,7 +191,7 @@ func TestClusterExtension(t *testing.T) {
 		op.Spec.Resources = []v1alpha1.Resource{{Name: "extension", Manifest: raw(
 			`{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: argocd}, spec: {namespace: argocd}}`)}}
 	})
-	extension := object("olm.operatorframework.io/v1", "ClusterExtension", "", "argocd")
+	extension := builder.Object("olm.operatorframework.io/v1", "ClusterExtension", "", "argocd")
 	here := cluster.Rediscovered(t)
 	here.Await(t, extension, func() string { return "" })
 	extends := func(installed, progressing, reason, message string) {
@@ -245,7 +246,7 @@ func TestInstallModes(t *testing.T) {
 // currentObject returns the current object that a reference points to.
 func currentObject(t *testing.T, ref corev1.ObjectReference) *unstructured.Unstructured {
 	t.Helper()
-	out := object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
+	out := builder.Object(ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
 	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(out), out); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
@@ -64,7 +65,7 @@ func TestOrphan(t *testing.T) {
 	awaitConditions(t, op, "Synced=False/Conflict", "Ready=False/Failed")
 	checkMessage(t, op, v1alpha1.ConditionSynced, "Namespace orphaned", "kubectl annotate namespace orphaned operatorstatus.io/adopt=orphaned")
 	for _, r := range left {
-		patch(t, object(r.Reference.APIVersion, r.Reference.Kind, r.Reference.Namespace, r.Reference.Name),
+		patch(t, builder.Object(r.Reference.APIVersion, r.Reference.Kind, r.Reference.Namespace, r.Reference.Name),
 			`{"metadata":{"annotations":{"operatorstatus.io/adopt":"orphaned"}}}`)
 	}
 	awaitRunning(t, op, "1.0.0")
@@ -79,13 +80,13 @@ func TestDeletionWaitsForUserData(t *testing.T) {
 		"kubectl annotate platformoperator kept operatorstatus.io/delete-anyway=true")
 
 	here := cluster.Rediscovered(t)
-	mine := object("kept.example.com/v1", "Kept", "kept", "mine")
-	for _, o := range []client.Object{mine, object("v1", "PersistentVolumeClaim", "kept", "data")} {
+	mine := builder.Object("kept.example.com/v1", "Kept", "kept", "mine")
+	for _, o := range []client.Object{mine, builder.Object("v1", "PersistentVolumeClaim", "kept", "data")} {
 		if err := here.Client.Delete(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cluster.AwaitGone(t, object("v1", "PersistentVolumeClaim", "kept", "data"))
+	cluster.AwaitGone(t, builder.Object("v1", "PersistentVolumeClaim", "kept", "data"))
 	if err := here.Client.Patch(t.Context(), mine, unfinished); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestDeletionWaitsForUserData(t *testing.T) {
 		}
 		return ""
 	})
-	if err := cluster.Client.Delete(t.Context(), object("v1", "ConfigMap", "kept", "notes")); err != nil {
+	if err := cluster.Client.Delete(t.Context(), builder.Object("v1", "ConfigMap", "kept", "notes")); err != nil {
 		t.Fatal(err)
 	}
 	cluster.AwaitGone(t, op)
@@ -120,21 +121,21 @@ func TestDeleteAnyway(t *testing.T) {
 	cluster.AwaitGone(t, &operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "left", Name: csvOf("left")}})
 	here := cluster.Rediscovered(t)
 	for _, stays := range []*unstructured.Unstructured{
-		object("v1", "Namespace", "", "left"),
-		object("left.example.com/v1", "Left", "left", "mine"),
-		object("v1", "PersistentVolumeClaim", "left", "data"),
-		object("v1", "ConfigMap", "left", "notes"),
+		builder.Object("v1", "Namespace", "", "left"),
+		builder.Object("left.example.com/v1", "Left", "left", "mine"),
+		builder.Object("v1", "PersistentVolumeClaim", "left", "data"),
+		builder.Object("v1", "ConfigMap", "left", "notes"),
 	} {
 		err := here.Client.Get(t.Context(), client.ObjectKeyFromObject(stays), stays)
 		if err != nil || stays.GetDeletionTimestamp() != nil || len(stays.GetOwnerReferences()) > 0 {
 			t.Errorf("%s %s was deleted: %v %v", stays.GetKind(), stays.GetName(), err, stays.Object["metadata"])
 		}
 	}
-	mine := object("left.example.com/v1", "Left", "left", "mine")
+	mine := builder.Object("left.example.com/v1", "Left", "left", "mine")
 	if err := here.Client.Patch(t.Context(), mine, unfinished); err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.Client.Delete(t.Context(), object("v1", "Namespace", "", "left")); err != nil {
+	if err := cluster.Client.Delete(t.Context(), builder.Object("v1", "Namespace", "", "left")); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
 // TestInstallAndUpdate verifies that a package name is enough to install an operator, that an update is held by the
@@ -32,7 +33,7 @@ func TestInstallAndUpdate(t *testing.T) {
 	if op.Status.Version != "1.0.0" {
 		t.Errorf("status.version is %s, want the running version", op.Status.Version)
 	}
-	example := object("simple.example.com/v1", "Simple", "simple", "example")
+	example := builder.Object("simple.example.com/v1", "Simple", "simple", "example")
 	if err := cluster.Rediscovered(t).Client.Status().Patch(t.Context(), example, hasMigrated); err != nil {
 		t.Fatal(err)
 	}

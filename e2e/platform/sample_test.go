@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -48,7 +49,7 @@ func TestSample(t *testing.T) {
 	})
 	awaitConditions(t, op, "Synced=True/Synced", "Ready=False/Creating")
 	checkMessage(t, op, v1alpha1.ConditionReady, "Foo foo/example", `status.phase is not set`)
-	example := object("foo.example.com/v1", "Foo", "foo", "example")
+	example := builder.Object("foo.example.com/v1", "Foo", "foo", "example")
 	running := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Running"}}`))
 	if err := cluster.Rediscovered(t).Client.Status().Patch(t.Context(), example, running); err != nil {
 		t.Fatal(err)

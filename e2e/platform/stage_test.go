@@ -186,12 +186,3 @@ func apply(t *testing.T, op *v1alpha1.PlatformOperator, manifests string) {
 // hasMigrated is a patch that sets Migrating of a custom resource to False.
 var hasMigrated = client.RawPatch(types.MergePatchType,
 	[]byte(`{"status":{"conditions":[{"type":"Migrating","status":"False","reason":"Test","message":""}]}}`))
-
-func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
-	out := &unstructured.Unstructured{}
-	out.SetAPIVersion(apiVersion)
-	out.SetKind(kind)
-	out.SetNamespace(namespace)
-	out.SetName(name)
-	return out
-}

@@ -13,6 +13,16 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
 
+// Object returns an object without content.
+func Object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetAPIVersion(apiVersion)
+	out.SetKind(kind)
+	out.SetNamespace(namespace)
+	out.SetName(name)
+	return out
+}
+
 // FooWithConditions returns a custom resource with the given Conditions.
 func FooWithConditions(conditions ...string) *unstructured.Unstructured {
 	return Foo(Conditions(conditions...))

@@ -24,6 +24,7 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -248,35 +249,19 @@ func (o Op) setMigrating(t *testing.T, custom *unstructured.Unstructured, status
 // written.
 func (o Op) awaitEnforced(t *testing.T) {
 	t.Helper()
-	hold := &holdv1alpha1.UpgradeHoldList{}
-	if err := o.Cluster.Client.List(t.Context(), hold); err != nil {
+	holds := &holdv1alpha1.UpgradeHoldList{}
+	if err := o.Cluster.Client.List(t.Context(), holds); err != nil {
 		t.Fatal(err)
 	}
-	probe := func(h holdv1alpha1.UpgradeHold) client.Object {
-		switch denied := h.Status.Denied; {
-		case denied == nil:
-			return nil
-		case denied.Revisions != nil:
-			out := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-				Namespace: denied.Revisions.Namespace, GenerateName: "enforced-",
-				Labels: map[string]string{"owner": "helm", "name": denied.Revisions.Release, "status": "pending-upgrade", "version": "0"},
-			}}
-			out.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
-			return out
-		}
-		return nil
-	}
-	for _, h := range hold.Items {
-		object := probe(h)
-		if object == nil || h.Spec.Operator.Namespace != o.Namespace {
+	for i := range holds.Items {
+		h := &holds.Items[i]
+		if h.Spec.Operator.Namespace != o.Namespace || h.Status.Denied == nil || h.Status.Denied.Revisions == nil {
 			continue
 		}
-		o.Cluster.Await(t, &h, func() string {
-			raw := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}}
-			raw.SetNamespace(object.GetNamespace())
-			raw.SetGenerateName(object.GetGenerateName())
-			raw.SetLabels(object.GetLabels())
-			if o.Cluster.Client.Create(t.Context(), raw, client.DryRunAll) == nil {
+		o.Cluster.Await(t, h, func() string {
+			record := builder.Object("v1", "Secret", h.Status.Denied.Revisions.Namespace, "enforced")
+			record.SetLabels(map[string]string{"owner": "helm", "name": h.Status.Denied.Revisions.Release, "status": "pending-upgrade", "version": "0"})
+			if o.Cluster.Client.Create(t.Context(), record, client.DryRunAll) == nil {
 				return "it is not enforced yet"
 			}
 			return ""
