@@ -3,22 +3,28 @@ package installers
 import (
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/google/go-cmp/cmp"
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/catalogtest"
 	"github.com/operator-status/operator-status/internal/test/neighbour"
 	"github.com/operator-status/operator-status/internal/test/story"
@@ -58,7 +64,11 @@ func TestOLMv1(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	story.Tell(t, &extended{extension}, o)
+	e := &extended{extension}
+	story.Tell(t, e, o)
+	e.awaitConditions(t, "Running=True/WorkloadsAvailable", "UpToDate=True/NewestRuns", "UpgradeHeld=False/NotHeld", "Installed=True/Succeeded",
+		"Progressing=True/Succeeded")
+	e.checkPolicy(t)
 }
 
 // extensions installs the first version. The account may do everything, as operator-controller does in later versions.
@@ -200,3 +210,72 @@ func (e *extended) Reference(o story.Op) holdv1alpha1.OperatorReference {
 }
 
 func (e *extended) Own(o *unstructured.Unstructured) bool { return o.GetKind() == "ClusterExtension" }
+
+// CheckHeld verifies that operator-status reports beside operator-controller, and that each owns its own conditions.
+func (e *extended) CheckHeld(t *testing.T) {
+	t.Helper()
+	e.awaitConditions(t, "Running=True/WorkloadsAvailable", "UpToDate=False/NewestDoesNotRun", "UpgradeHeld=True/ProbeNotUpgradeable",
+		"Installed=True/Succeeded", "Progressing=True/Retrying")
+	for _, owner := range e.extension.GetManagedFields() {
+		if owner.Manager != "operator-status" || owner.Subresource != "status" {
+			continue
+		}
+		var owned struct {
+			Status struct {
+				Conditions map[string]any `json:"f:conditions"`
+			} `json:"f:status"`
+		}
+		if err := json.Unmarshal(owner.FieldsV1.GetRawBytes(), &owned); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{`k:{"type":"Running"}`, `k:{"type":"UpToDate"}`, `k:{"type":"UpgradeHeld"}`}
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(owned.Status.Conditions))); diff != "" {
+			t.Errorf("operator-status owns other conditions: -want +got\n%s", diff)
+		}
+		return
+	}
+	t.Error("operator-status owns no condition")
+}
+
+// awaitConditions waits for conditions of the ClusterExtension.
+func (e *extended) awaitConditions(t *testing.T, want ...string) {
+	t.Helper()
+	var conditions []metav1.Condition
+	cluster.Await(t, e.extension, func() string {
+		conditions = nil
+		raw, _, _ := unstructured.NestedSlice(e.extension.Object, "status", "conditions") // none if not found
+		for _, entry := range raw {
+			var c metav1.Condition
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(entry.(map[string]any), &c); err != nil {
+				t.Fatal(err)
+			}
+			conditions = append(conditions, c)
+		}
+		return testcluster.Lacking(conditions, want...)
+	})
+	for _, c := range conditions {
+		t.Logf("%s=%s (%s) %.120q", c.Type, c.Status, c.Reason, c.Message)
+	}
+}
+
+// checkPolicy verifies that the manager can write no condition of operator-controller.
+func (e *extended) checkPolicy(t *testing.T) {
+	t.Helper()
+	const manager = "system:serviceaccount:operator-status-system:operator-status-controller-manager"
+	apply := func(user, condition string) error {
+		o := builder.Object("olm.operatorframework.io/v1", "ClusterExtension", "", e.extension.GetName())
+		o.Object["status"] = map[string]any{"conditions": []any{map[string]any{
+			"type": condition, "status": "Unknown", "reason": "Tested", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+		}}}
+		return as(user).Status().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("operator-status"), client.ForceOwnership)
+	}
+	for _, condition := range []string{"Running", "Installed", "Progressing"} {
+		err := apply(manager, condition)
+		if denied := err != nil && strings.Contains(err.Error(), "may write its own conditions only"); denied == (condition == "Running") || err != nil && !denied {
+			t.Errorf("the manager writes %s: %v", condition, err)
+		}
+		if err := apply("operator-controller", condition); err != nil {
+			t.Errorf("others write %s: %v", condition, err)
+		}
+	}
+}

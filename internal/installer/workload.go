@@ -146,6 +146,11 @@ func RetryOf(workloads []Workload) *Retry {
 	return nil
 }
 
+// ReportsDenied reports whether a message of an installer is about an update that one of the policies denied.
+func ReportsDenied(message string) bool {
+	return strings.Contains(message, "denied request: The update ")
+}
+
 // AccountsOf returns the names of the service accounts that workloads run as, each once, in their order.
 func AccountsOf(workloads []Workload) []string {
 	var out []string

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/controller/clusterextension"
 	upgradeholdcontroller "github.com/operator-status/operator-status/internal/controller/upgradehold"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/helm"
@@ -67,9 +69,9 @@ func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) 
 	return nil, nil
 }
 
-// extension returns the metadata of a ClusterExtension, or nil if it does not exist or OLM v1 is not installed.
-func (o operators) extension(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
-	out := extensionKind()
+// extension returns a ClusterExtension, or nil if it does not exist or OLM v1 is not installed.
+func (o operators) extension(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	out := clusterextension.Object()
 	if !o.olmv1.Load() {
 		return nil, nil
 	}
@@ -77,12 +79,6 @@ func (o operators) extension(ctx context.Context, name string) (*metav1.PartialO
 		return nil, client.IgnoreNotFound(err)
 	}
 	return out, nil
-}
-
-func extensionKind() *metav1.PartialObjectMetadata {
-	out := &metav1.PartialObjectMetadata{}
-	out.SetGroupVersionKind(olmv1.Kind)
-	return out
 }
 
 // kinds returns an object of each kind that find reads.
@@ -114,7 +110,10 @@ func addHolds(mgr ctrl.Manager, installed *crdGate, o Options, found operators) 
 	}
 	installed.when(func() error {
 		found.olmv1.Store(true)
-		return r.WatchNamed(extensionKind(), holdv1alpha1.InstallerOLMv1)
+		if err := (&clusterextension.Reconciler{Client: mgr.GetClient(), Installed: found.Cache}).SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("adding the controller of ClusterExtensions: %w", err)
+		}
+		return r.WatchNamed(clusterextension.Object(), holdv1alpha1.InstallerOLMv1)
 	}, olmv1.Kind)
 	return nil
 }

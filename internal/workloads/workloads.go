@@ -81,11 +81,22 @@ func trim(o any) (any, error) {
 	delete(small.Annotations, corev1.LastAppliedConfigAnnotation)
 	switch o := o.(type) {
 	case *appsv1.Deployment:
-		return &appsv1.Deployment{ObjectMeta: small, Spec: appsv1.DeploymentSpec{Template: podOf(o.Spec.Template)}}, nil
+		out := &appsv1.Deployment{ObjectMeta: small, Spec: appsv1.DeploymentSpec{Template: podOf(o.Spec.Template)}}
+		out.Status.AvailableReplicas = o.Status.AvailableReplicas
+		for _, c := range o.Status.Conditions {
+			out.Status.Conditions = append(out.Status.Conditions, appsv1.DeploymentCondition{Type: c.Type, Status: c.Status})
+		}
+		return out, nil
 	case *appsv1.StatefulSet:
-		return &appsv1.StatefulSet{ObjectMeta: small, Spec: appsv1.StatefulSetSpec{Template: podOf(o.Spec.Template)}}, nil
+		return &appsv1.StatefulSet{
+			ObjectMeta: small, Spec: appsv1.StatefulSetSpec{Template: podOf(o.Spec.Template)},
+			Status: appsv1.StatefulSetStatus{AvailableReplicas: o.Status.AvailableReplicas},
+		}, nil
 	case *appsv1.DaemonSet:
-		return &appsv1.DaemonSet{ObjectMeta: small, Spec: appsv1.DaemonSetSpec{Template: podOf(o.Spec.Template)}}, nil
+		return &appsv1.DaemonSet{
+			ObjectMeta: small, Spec: appsv1.DaemonSetSpec{Template: podOf(o.Spec.Template)},
+			Status: appsv1.DaemonSetStatus{NumberAvailable: o.Status.NumberAvailable},
+		}, nil
 	}
 	object.SetManagedFields(nil)
 	return object, nil

@@ -3,7 +3,6 @@ package upgradehold
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -94,7 +93,7 @@ func reportsDenied(object *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // none if malformed
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
-		if message, _ := condition["message"].(string); strings.Contains(message, "denied request: The update ") {
+		if message, _ := condition["message"].(string); installer.ReportsDenied(message) {
 			return true
 		}
 	}

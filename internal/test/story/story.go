@@ -120,6 +120,12 @@ type Program interface {
 	Own(o *unstructured.Unstructured) bool
 }
 
+// Reporter is a Program whose objects operator-status reports on.
+type Reporter interface {
+	// CheckHeld verifies that they report a held update.
+	CheckHeld(t *testing.T)
+}
+
 // Tell tells the story that each program has to tell: while a custom resource does not allow it, nothing of another version is on the
 // cluster, and the program says why, whether a manager runs or not.
 func Tell(t *testing.T, p Program, o Op) {
@@ -159,6 +165,9 @@ func Tell(t *testing.T, p Program, o Op) {
 	}
 
 	o.checkListed(t, p)
+	if p, ok := p.(Reporter); ok {
+		p.CheckHeld(t)
+	}
 
 	o.setMigrating(t, example, "False")
 	start := time.Now()
