@@ -16,7 +16,8 @@ func treeCommand(o *options) *cobra.Command {
 		Use:   "tree NAME",
 		Short: "Show the objects that an operator consists of, and their state",
 		Long: `Show the objects that an operator consists of: its PlatformOperator, Subscription, InstallPlan, ClusterServiceVersions, Deployments and
-Probe, and the custom resources that block an update. Healthy objects are counted if there may be many.`,
+Probe, and the custom resources that block an update. Healthy objects are counted if there may be many. If OLM did not install the operator:
+its workloads, the CustomResourceDefinitions that they serve, its Probes and UpgradeHolds.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			cluster, operators, err := o.operatorsOf(cmd.Context(), names, o.installers.Operators, o.installers.TreeKinds()...)

@@ -38,7 +38,8 @@ type Checker interface {
 
 // Outliner is an Installer that knows the objects that an operator consists of.
 type Outliner interface {
-	Tree(Cluster, operator.Operator) operator.Node
+	// Tree returns the objects of an operator, and false if another program installed it.
+	Tree(Cluster, operator.Operator) (operator.Node, bool)
 
 	// TreeKinds are the kinds that only Tree reads.
 	TreeKinds() []Kind
@@ -204,9 +205,9 @@ func (all Installers) describe(by func(Installer) []operator.Operator) []operato
 
 // Tree returns the objects that an operator consists of.
 func (all Installers) Tree(c Cluster, op operator.Operator) operator.Node {
-	for _, i := range all {
-		if outliner, ok := i.(Outliner); ok && i.Name() == op.Installer {
-			return outliner.Tree(c, op)
+	for _, outliner := range only[Outliner](all) {
+		if out, ok := outliner.Tree(c, op); ok {
+			return out
 		}
 	}
 	out := operator.Node{Name: "Operator " + op.Namespace + "/" + op.Name, State: string(op.State)}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/operator"
 )
@@ -170,5 +171,38 @@ func TestOwner(t *testing.T) {
 				t.Errorf("%s\ngot %s, installed by %q, want %s, %q", tc.reason, got, installerOf(of, w), tc.want, tc.installer)
 			}
 		})
+	}
+}
+
+func TestTree(t *testing.T) {
+	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: "foo", Name: "release"}
+	release := func(d *appsv1.Deployment) {
+		d.Annotations = map[string]string{"meta.helm.sh/release-name": "release", "meta.helm.sh/release-namespace": "foo"}
+		d.Status.AvailableReplicas = 1
+	}
+	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "audit"}, Spec: holdv1alpha1.UpgradeHoldSpec{Operator: of}}
+	hold.Status.Conditions = []metav1.Condition{{Type: holdv1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Message: "An audit"}}
+	hold.Status.Holds = []holdv1alpha1.HoldCause{{Reason: holdv1alpha1.ReasonHeldByUser, By: "UpgradeHold audit", Message: "An audit"}}
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "probe"}, Spec: &v1alpha1.ProbeSpec{
+		Operator: &v1alpha1.ProbedOperator{Installer: "Helm", Name: "release"},
+	}}
+	c := installer.Cluster{Objects: append(bound("", "operator", "foo", rule("example.com", "*", "*")), deployment("foo", "operator", release),
+		deployment("foo", "other"), hold, probe, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"}})}
+	operators := Installer{}.Operators(c)
+	if len(operators) != 1 {
+		t.Fatalf("got the operators %v", operators)
+	}
+	got, ok := Installer{}.Tree(c, operators[0])
+	want := operator.Node{Name: "Helm release foo/release", State: "Held", Message: "An audit", Children: []operator.Node{
+		{Name: "Deployment foo/operator", State: "Available", Children: []operator.Node{{Name: "1 CustomResourceDefinition", State: "Served"}}},
+		{Name: "Probe foo/probe", State: "Upgradeable=Unknown"},
+		{Name: "UpgradeHold audit", State: "Held=True", Message: "An audit"},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" || !ok {
+		t.Errorf("found: %t, -want +got\n%s", ok, diff)
+	}
+	subscribed := operator.Operator{Namespace: "foo", Name: "subscribed", Reference: holdv1alpha1.SubscribedOperator("foo", "subscribed")}
+	if _, ok := (Installer{}).Tree(c, subscribed); ok {
+		t.Error("it knows the objects of an operator of OLM")
 	}
 }

@@ -36,8 +36,8 @@ func (Installer) Operators(c installer.Cluster) []operator.Operator { return Ope
 func (Installer) Check(c installer.Cluster) []operator.Operator { return Check(clusterOf(c)) }
 
 // Tree implements installer.Outliner.
-func (Installer) Tree(c installer.Cluster, op operator.Operator) operator.Node {
-	return Tree(clusterOf(c), installer.Values[appsv1.Deployment](c), op)
+func (i Installer) Tree(c installer.Cluster, op operator.Operator) (operator.Node, bool) {
+	return Tree(clusterOf(c), installer.Values[appsv1.Deployment](c), op), op.Installer == i.Name()
 }
 
 // NotCopied excludes the copies that OLM makes of a ClusterServiceVersion in every namespace.

@@ -12,11 +12,9 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/operator"
 )
-
-// maxNamed is how many custom resources of a Probe are nodes of their own.
-const maxNamed = 10
 
 // Tree returns the objects that an operator consists of: its PlatformOperator, Subscription, InstallPlan,
 // ClusterServiceVersions, Deployments and Probe, and the custom resources that block it. Healthy objects are only counted
@@ -53,7 +51,7 @@ func (n *namespace) subscription(name string) *v1alpha1.Subscription {
 
 func platformOperatorNode(p *platformv1alpha1.PlatformOperator, subscription operator.Node) operator.Node {
 	out := operator.Node{Name: "PlatformOperator " + p.Name}
-	out.State, out.Message = stateOf(p.Status.Conditions, platformv1alpha1.ConditionReady)
+	out.State, out.Message = installer.StateOf(p.Status.Conditions, platformv1alpha1.ConditionReady)
 	ready := 0
 	for _, r := range p.Status.Resources {
 		name := strings.TrimPrefix(r.Reference.Namespace+"/"+r.Reference.Name, "/")
@@ -66,7 +64,7 @@ func platformOperatorNode(p *platformv1alpha1.PlatformOperator, subscription ope
 		}
 	}
 	if ready > 0 {
-		out.Children = append(out.Children, operator.Node{Name: count(ready, "composed object"), State: "Ready"})
+		out.Children = append(out.Children, operator.Node{Name: installer.Count(ready, "composed object"), State: "Ready"})
 	}
 	out.Children = append(out.Children, subscription)
 	return out
@@ -108,7 +106,7 @@ func (n *namespace) csvNode(csv *v1alpha1.ClusterServiceVersion, deployments []a
 		out.Children = append(out.Children, conditionNodes(condition)...)
 	}
 	if probe := n.Probes[csv.Name]; probe != nil {
-		out.Children = append(out.Children, probeNode(probe))
+		out.Children = append(out.Children, installer.ProbeNode(probe))
 	}
 	return out
 }
@@ -135,7 +133,7 @@ func deploymentNodes(csv *v1alpha1.ClusterServiceVersion, deployments []appsv1.D
 		}
 	}
 	if available > 0 {
-		out = append(out, operator.Node{Name: count(available, "Deployment"), State: "Available"})
+		out = append(out, operator.Node{Name: installer.Count(available, "Deployment"), State: "Available"})
 	}
 	return out
 }
@@ -159,52 +157,4 @@ func conditionNodes(o *operatorsv2.OperatorCondition) []operator.Node {
 		}
 	}
 	return []operator.Node{{Name: "OperatorCondition " + o.Namespace + "/" + o.Name, State: "Upgradeable=" + string(c.Status), Message: c.Message}}
-}
-
-// probeNode returns a Probe with custom resources that block. The others are counted.
-func probeNode(probe *v1alpha1.Probe) operator.Node {
-	out := operator.Node{Name: "Probe " + probe.Namespace + "/" + probe.Name}
-	out.State, out.Message = stateOf(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
-	shown := 0
-	for _, r := range probe.Status.ProbeResources {
-		if !r.Blocking || len(out.Children) == maxNamed {
-			continue
-		}
-		name, number := r.Kind+" "+strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"), 1
-		if r.Name == "" {
-			number = int(r.Count)
-			name = count(number, r.Kind)
-		}
-		shown += number
-		out.Children = append(out.Children, operator.Node{Name: name, State: "Blocking", Message: strings.Join(r.Reasons, ", ")})
-	}
-	if summary := probe.Status.Summary; summary != nil {
-		if more := int(summary.NotUpgradeable) - shown; more > 0 {
-			out.Children = append(out.Children, operator.Node{Name: count(more, "more custom resource"), State: "Blocking"})
-		}
-		if others := int(summary.Total - summary.NotUpgradeable); others > 0 {
-			out.Children = append(out.Children, operator.Node{Name: count(others, "custom resource"), State: "Not blocking"})
-		}
-	}
-	return out
-}
-
-// stateOf returns a condition as a state, and its message unless it is True.
-func stateOf(conditions []metav1.Condition, conditionType string) (state, message string) {
-	c := meta.FindStatusCondition(conditions, conditionType)
-	if c == nil {
-		return conditionType + "=Unknown", ""
-	}
-	state = conditionType + "=" + string(c.Status)
-	if c.Status == metav1.ConditionTrue {
-		return state, ""
-	}
-	return state, c.Message
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

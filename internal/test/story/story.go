@@ -187,13 +187,21 @@ func Tell(t *testing.T, p Program, o Op) {
 // checkListed verifies that the command line lists the operator, and names what holds it.
 func (o Op) checkListed(t *testing.T, p Program) {
 	t.Helper()
-	get := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), "get", o.Name,
-		"-o", `jsonpath={range .items[*]}{.installer} {.version} {.state} {.upgradeable} {.blocked} {.blockers[*].by}{end}`,
-		"-n", o.Namespace, "--kubeconfig", o.Kubeconfig)
-	got, err := get.CombinedOutput()
+	run := func(args ...string) (string, error) {
+		args = append(args, o.Name, "-n", o.Namespace, "--kubeconfig", o.Kubeconfig)
+		out, err := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), args...).CombinedOutput()
+		return string(out), err
+	}
+	got, err := run("get", "-o", `jsonpath={range .items[*]}{.installer} {.version} {.state} {.upgradeable} {.blocked} {.blockers[*].by}{end}`)
 	want := fmt.Sprintf("%s %s Running False Held Probe %s/%s", p.Named(), First, o.Namespace, o.Name)
-	if err != nil || string(got) != want {
+	if err != nil || got != want {
 		t.Errorf("kubectl operator-status get prints %q and returns %v, want %q", got, err, want)
+	}
+	tree, err := run("tree")
+	for _, node := range []string{"Deployment " + o.Namespace + "/" + o.Name, "Widget " + o.Namespace + "/", "UpgradeHold " + p.Reference(o).HoldName()} {
+		if err != nil || !strings.Contains(tree, node) {
+			t.Errorf("kubectl operator-status tree returns %v and does not print %q:\n%s", err, node, tree)
+		}
 	}
 }
 
