@@ -13,13 +13,14 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
 	"github.com/operator-status/operator-status/internal/metrics"
 )
 
 // addMetrics collects metrics of the cluster's operators, of each kind once it is installed.
 func addMetrics(ctx context.Context, mgr ctrl.Manager, installed *crdGate) error {
-	operators := metrics.NewOperators(installer.Installers{olmv0.Installer{}}, mgr.GetClient(), mgr.Elected())
+	operators := metrics.NewOperators(installer.Installers{olmv0.Installer{}, controllers.Held{}}, mgr.GetClient(), mgr.Elected())
 	if err := registry.Registry.Register(operators); err != nil {
 		return fmt.Errorf("registering the metrics of operators: %w", err)
 	}

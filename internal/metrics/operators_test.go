@@ -16,9 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
 )
 
@@ -54,19 +56,29 @@ func catalog(name, state string) *olm.CatalogSource {
 	return out
 }
 
+// hold returns the UpgradeHold of an operator of an installer.
+func hold(name string, of holdv1alpha1.Installer, held metav1.ConditionStatus) *holdv1alpha1.UpgradeHold {
+	out := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	out.Spec.Operator = holdv1alpha1.OperatorReference{Installer: of, Namespace: "default", Name: name}
+	out.Status.Conditions = []metav1.Condition{{Type: holdv1alpha1.ConditionHeld, Status: held, LastTransitionTime: began}}
+	out.Status.Holds = []holdv1alpha1.HoldCause{{Reason: v1alpha1.ReasonProbeNotUpgradeable, By: "Probe default/" + name, Since: &began}}
+	return out
+}
+
 // collector returns a collector of those objects, of a manager that leads.
 func collector(t *testing.T, objects ...client.Object) *Operators {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(olm.SchemeGroupVersion, &olm.CatalogSource{}, &olm.CatalogSourceList{}, &olm.InstallPlan{}, &olm.InstallPlanList{})
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, operatorsv2.AddToScheme, platformv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, operatorsv2.AddToScheme, platformv1alpha1.AddToScheme, holdv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	leading := make(chan struct{})
 	close(leading)
-	out := NewOperators(installer.Installers{olmv0.Installer{}}, fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), leading)
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	out := NewOperators(installer.Installers{olmv0.Installer{}, controllers.Held{}}, reader, leading)
 	out.now = func() time.Time { return scraped }
 	for _, kind := range out.Kinds() {
 		out.Add(kind)
@@ -101,6 +113,22 @@ operator_status_blocked_operators{impact="Held"} 1
 operator_status_operator_blocked_since_timestamp_seconds{by="Subscription",impact="Broken",namespace="default",operator="foo",reason="ChannelNotFound"} 5000
 operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Broken",namespace="default",operator="foo",reason="Forbidden"} 1000
 operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Held",namespace="default",operator="foo",reason="ProbeNotUpgradeable"} 1000
+`,
+		},
+		"HeldWithoutOLM": {
+			reason: "Whatever installs an operator, it is held. One that OLM installs is counted with its Subscription.",
+			objects: []client.Object{
+				hold("a", holdv1alpha1.InstallerHelm, metav1.ConditionTrue), hold("b", holdv1alpha1.InstallerWorkload, metav1.ConditionFalse),
+				hold("c", holdv1alpha1.InstallerOLM, metav1.ConditionTrue),
+			},
+			metrics: []string{"operator_status_operator_blocked_since_timestamp_seconds", "operator_status_blocked_operators"},
+			want: `# HELP operator_status_blocked_operators Operators that a user has to repair (Broken), or whose update waits (Held).
+# TYPE operator_status_blocked_operators gauge
+operator_status_blocked_operators{impact="Broken"} 0
+operator_status_blocked_operators{impact="Held"} 1
+# HELP operator_status_operator_blocked_since_timestamp_seconds When an operator became blocked, by the kind of the blocking object and the reason.
+# TYPE operator_status_operator_blocked_since_timestamp_seconds gauge
+operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Held",namespace="default",operator="a",reason="ProbeNotUpgradeable"} 1000
 `,
 		},
 		"OddReason": {

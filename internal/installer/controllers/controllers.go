@@ -168,10 +168,7 @@ func Kinds() []installer.Kind {
 		{
 			GroupVersionKind: definitions, Plural: "CustomResourceDefinitions", AddToScheme: apiextensions.AddToScheme, List: metadata, ClusterScoped: true,
 		},
-		{
-			GroupVersionKind: holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.UpgradeHoldKind), Plural: upgradeHolds,
-			AddToScheme: holdv1alpha1.AddToScheme, List: func() installer.List { return &holdv1alpha1.UpgradeHoldList{} }, ClusterScoped: true,
-		},
+		holdKind(),
 		{
 			GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind), Plural: "Probes",
 			AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.ProbeList{} }, Trim: trim,
