@@ -10,9 +10,10 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Limits of a part of the index: etcd stores no object of more than 1.5 MiB, and each change writes a part.
+// Limits of a part of the index: etcd stores no object of more than 1.5 MiB, and each change writes a part. The API server looks every
+// request up in all parts, so there are few.
 const (
-	mostEntries  = 256
+	mostEntries  = 1024
 	mostBytes    = 1 << 19
 	mostParts    = 1 << 10
 	longestEntry = 1024 // bytes of a message

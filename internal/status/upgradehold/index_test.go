@@ -146,7 +146,7 @@ func TestIndexParts(t *testing.T) {
 		want   int
 	}{
 		"Few":   {"One part is written and evaluated.", 200, nil, 1},
-		"Many":  {"A change writes a part and not all of them.", 5000, nil, 32},
+		"Many":  {"A change writes a part and not all of them.", 5000, nil, 16},
 		"Large": {"Many images are allowed.", 200, images, 16},
 	}
 	for name, tc := range cases {
