@@ -111,7 +111,7 @@ func killFirst(pid int) {
 // lowerPriority lowers the priority of a process that has just started. The kernel keeps one for each thread, which its new
 // threads inherit.
 func lowerPriority(pid int) {
-	const lower, normal = 10, 20 // the system call returns 20 less the niceness
+	const lower, normal = 15, 20 // the system call returns 20 less the niceness
 	ours, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
 		return

@@ -28,7 +28,7 @@ type Options struct {
 	Dir     string
 	Scratch int64
 
-	// Background gives the child less CPU time than other processes when CPU time is scarce.
+	// Background gives the child one processor, and less of its time than other processes when it is scarce.
 	Background bool
 }
 
@@ -109,8 +109,12 @@ func (p *Process) start(o Options) (control *net.UnixConn, err error) {
 	defer func() { _ = theirs.Close() }()                 // the child has a duplicate
 	p.command = exec.Command("/proc/self/exe", o.Args...) // #nosec G204 -- this program itself, be its file replaced meanwhile
 	p.command.Args[0] = os.Args[0]
+	processors := "2" // Go would have to open files to detect them
+	if o.Background {
+		processors = "1"
+	}
 	p.command.Env = []string{
-		"GOMEMLIMIT=" + strconv.FormatInt(o.Memory*3/4, 10), "GOGC=50", "GOMAXPROCS=2", // Go would have to open files to detect them
+		"GOMEMLIMIT=" + strconv.FormatInt(o.Memory*3/4, 10), "GOGC=50", "GOMAXPROCS=" + processors,
 		envMemory + "=" + strconv.FormatInt(o.Memory, 10), envScratch + "=" + strconv.FormatInt(o.Scratch, 10),
 	}
 	p.command.Stderr, p.command.ExtraFiles = p.errors, []*os.File{theirs, p.Scratch}
