@@ -52,12 +52,17 @@ func (n Namespace) heldByPolicy() gate.Decision {
 
 // Denies reports whether an UpgradeHold still denies the InstallPlan that OLM could not create last for a Subscription.
 func Denies(h *holdv1alpha1.UpgradeHold, sub *v1alpha1.Subscription) bool {
-	if h.Status.Denied == nil || h.Status.Denied.InstallPlans == nil || h.Status.Denied.InstallPlans.Namespace != sub.Namespace {
+	return denies(h, sub.Namespace, csvchain.DeniedVersions(sub))
+}
+
+// denies reports whether an UpgradeHold denies an InstallPlan that installs versions.
+func denies(h *holdv1alpha1.UpgradeHold, namespace string, versions []string) bool {
+	if h.Status.Denied == nil || h.Status.Denied.InstallPlans == nil || h.Status.Denied.InstallPlans.Namespace != namespace {
 		return false
 	}
 	denied := h.Status.Denied.InstallPlans
 	like, err := regexp.Compile(denied.Pattern)
-	return slices.ContainsFunc(csvchain.DeniedVersions(sub), func(name string) bool {
+	return slices.ContainsFunc(versions, func(name string) bool {
 		matches := slices.Contains(denied.Versions, name) || err != nil || like.MatchString(name)
 		return matches && !slices.Contains(denied.Except, name)
 	})

@@ -10,8 +10,10 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"google.golang.org/grpc/connectivity"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
@@ -38,6 +40,9 @@ type Inputs struct {
 	// Verdict of the approval gate on the plan. It is the zero value unless the plan waits for approval.
 	Verdict Verdict
 
+	// ApprovalDenied is true if the plan waits for a user whose approval an UpgradeHold denies.
+	ApprovalDenied bool
+
 	// HeldByOLM is the decision about the update that OLM has started.
 	HeldByOLM gate.Decision
 
@@ -60,6 +65,10 @@ func (n Namespace) Inputs(sub *v1alpha1.Subscription, catalog *olm.CatalogSource
 	switch {
 	case Waits(out.Plan):
 		out.Verdict = Judge(out.Plan, n)
+		out.ApprovalDenied = slices.ContainsFunc(n.UpgradeHolds, func(h holdv1alpha1.UpgradeHold) bool {
+			return meta.IsStatusConditionTrue(h.Status.Conditions, holdv1alpha1.ConditionEnforced) &&
+				denies(&h, sub.Namespace, out.Plan.Spec.ClusterServiceVersionNames)
+		})
 	case csvchain.DeniedVersions(sub) != nil:
 		out.Denied, out.HeldByPolicy = true, n.heldByPolicy()
 		if in := n.Update(sub); in.Running != nil {
@@ -139,7 +148,7 @@ func (in Inputs) gate() gate.Decision {
 	switch {
 	case in.Denied:
 		return in.HeldByPolicy
-	case in.Verdict.Ours:
+	case in.Verdict.Ours, in.ApprovalDenied:
 		return in.Verdict.Gate
 	default:
 		return in.HeldByOLM

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/test/golden"
@@ -389,6 +390,15 @@ func TestUpgradeHeld(t *testing.T) {
 		in.HeldByOLM = withProbes(world(in.CSVs, in.Subscription), probes...).HeldByOLM(in.Subscription)
 		return in
 	}
+	byPolicy := func(in Inputs, version string, enforced metav1.ConditionStatus) Inputs {
+		n, hold := withProbes(world(in.CSVs, in.Subscription), saysNo), holdv1alpha1.UpgradeHold{}
+		hold.Status.Conditions = []metav1.Condition{{Type: holdv1alpha1.ConditionEnforced, Status: enforced}}
+		hold.Status.Denied = &holdv1alpha1.DeniedUpdates{InstallPlans: &holdv1alpha1.DeniedInstallPlans{
+			Namespace: in.Subscription.Namespace, Pattern: "^$", Versions: []string{version},
+		}}
+		n.UpgradeHolds = append(n.UpgradeHolds, hold)
+		return with(n.Inputs(in.Subscription, in.CatalogSource, in.Plan), func(out *Inputs) { out.Now = in.Now })
+	}
 	gatedUpdate := func(p *olm.InstallPlan) Inputs {
 		return with(updating(p), func(in *Inputs) { byGate(in.Subscription) })
 	}
@@ -433,6 +443,20 @@ func TestUpgradeHeld(t *testing.T) {
 			reason: "Nor does it hold a plan that a user has to approve, whatever the Probe reports.",
 			in:     byPlan(manual, withProbes(world(manual.CSVs, manual.Subscription), saysNo)), want: "False/NotHeld",
 			message: "No update is held", awaits: true,
+		},
+		"ApprovalDenied": {
+			reason: "The API server would deny the approval.",
+			in:     byPolicy(manual, "foo.v2", metav1.ConditionTrue), want: "True/ProbeNotUpgradeable", awaits: true,
+			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
+				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
+		},
+		"ApprovalDeniedElsewhere": {
+			reason: "It would not if another version is denied.",
+			in:     byPolicy(manual, "bar.v2", metav1.ConditionTrue), want: "False/NotHeld", awaits: true, message: "No update is held",
+		},
+		"ApprovalNotDenied": {
+			reason: "Nor if nothing enforces the UpgradeHold.",
+			in:     byPolicy(manual, "foo.v2", metav1.ConditionFalse), want: "False/NotHeld", awaits: true, message: "No update is held",
 		},
 		"ByOLM": {
 			reason: "But it may be held by OLM, which knows whom it waits for, and what that costs.",
