@@ -5,17 +5,21 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/story"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
@@ -23,7 +27,8 @@ import (
 // Migrating and then continues, objects of the old version move to the new one, the old one is deleted, and
 // uninstalling the operator keeps its custom resources.
 func TestUpdate(t *testing.T) {
-	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	catalogs := "--catalog-dir=" + t.TempDir()
+	manager := cluster.StartManager(t, catalogs)
 	foo := func(version string) testcatalog.Foo {
 		return testcatalog.Foo{Name: "update", Version: version, Upgradeable: "!Migrating"}
 	}
@@ -37,15 +42,29 @@ func TestUpdate(t *testing.T) {
 	s.await(t, probe, func() string { return checkNotUpgradeable(probe) })
 	owned := ownedBy(t, s, v1.CSV())
 
+	before := story.Snapshot(t, cluster, asksForUpdate)
 	s.offer(t, publish(t, v1, v2))
-	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example", "Migrating", v1alpha1.AnnotationAllowUpgrade)
+	checkHeld := func() {
+		t.Helper()
+		s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example", "Migrating", v1alpha1.AnnotationAllowUpgrade)
+		if diff := cmp.Diff(before, story.Snapshot(t, cluster, asksForUpdate)); diff != "" {
+			t.Errorf("the cluster has changed while the update is held:\n%s", diff)
+		}
+	}
+	checkHeld()
+	manager.Kill(t)
+	manager = cluster.StartManager(t, catalogs)
+	cluster.AwaitSynced(t)
+	checkHeld()
 	if sub.Status.UpToDate || sub.Status.InstalledCSV != v1.CSV() || sub.Status.CurrentCSV != v2.CSV() || !strings.Contains(sub.Status.Message, "Migrating") {
 		t.Errorf("while the update is held, the status of the Subscription is wrong: %+v", sub.Status)
 	}
 	s.checkAbsent(t, s.csv(v2.CSV()))
 
 	finishMigration(t, cr)
+	start := time.Now()
 	s.awaitInstalled(t, sub, v2.CSV())
+	t.Logf("updated %s after the custom resource allowed it", time.Since(start).Round(100*time.Millisecond))
 	cluster.AwaitGone(t, s.csv(v1.CSV()))
 	s.await(t, owned, func() string {
 		if len(owned.OwnerReferences) != 1 || owned.OwnerReferences[0].Name != v2.CSV() || !*owned.OwnerReferences[0].Controller {
@@ -56,6 +75,18 @@ func TestUpdate(t *testing.T) {
 	s.checkDeployment(t, "update-operator", "example.com/update-operator:1.1.0", v2.CSV())
 	s.checkUninstall(t, sub, v2, cr)
 	manager.CheckAlive(t)
+}
+
+// asksForUpdate selects the objects in which an update is asked for and planned.
+func asksForUpdate(o *unstructured.Unstructured) bool {
+	switch o.GetKind() {
+	case v1alpha1.SubscriptionKind, olm.CatalogSourceKind, olm.InstallPlanKind:
+		return true
+	case "ConfigMap":
+		return o.GetNamespace() == global
+	default:
+		return false
+	}
 }
 
 // TestOverride verifies that the allow-upgrade annotation ends a hold, but only for the version that it names.

@@ -154,7 +154,7 @@ func (s *stage) awaitHeld(t *testing.T, sub *v1alpha1.Subscription) {
 	if !enforced(t) {
 		gate = v1alpha1.ReasonOperatorConditionGate
 	}
-	if sub.Labels[v1alpha1.LabelGate] != "" {
+	if sub.Labels[v1alpha1.LabelGate] != "" || sub.IsManual() {
 		gate = v1alpha1.ReasonApprovalGate
 	}
 	cluster.Await(t, probe, func() string {

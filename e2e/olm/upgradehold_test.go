@@ -3,46 +3,73 @@ package olm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/story"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
-// TestUpgradeHold verifies that OLM begins no update with automatic approval while the running operator does not allow it, also
-// while no manager runs, and that nothing of the new version is on the cluster meanwhile.
+// TestUpgradeHold verifies that OLM begins no update while the running operator does not allow it, also while no manager runs, and that
+// nothing of the new version is on the cluster meanwhile.
 func TestUpgradeHold(t *testing.T) {
-	manager := cluster.StartManager(t)
-	s := newStage(t, "whole", publish(t, "whole", "1.0.0"))
-	sub := s.subscribe(t, "whole")
-	s.awaitRunning(t, sub, csvOf("whole", "1.0.0"))
-	example := s.createMigrating(t, "whole")
-	hold := s.awaitUpgradeHold(t, sub, "Held=True/ProbeNotUpgradeable", "Enforced=True/PolicyBound")
-
-	manager.Kill(t)
-	before := definition(t, "whole")
-	s.offer(t, packageWithCRDChange(t, "whole"))
-	s.awaitDenied(t, sub, "The update to "+csvOf("whole", "1.1.0")+" is held", "Migrating",
-		v1alpha1.AnnotationAllowUpgrade+"="+csvOf("whole", "1.1.0"))
-	cluster.StartManager(t)
-	s.awaitHeld(t, sub)
-	checkMessage(t, sub, v1alpha1.SubscriptionUpgradeHeld, csvOf("whole", "1.1.0"), "Migrating", "example", v1alpha1.AnnotationAllowUpgrade)
-	s.checkNothingOf(t, csvOf("whole", "1.1.0"))
-	if after := definition(t, "whole"); after.ResourceVersion != before.ResourceVersion {
-		t.Error("the CustomResourceDefinition has changed while the update was held")
+	cases := map[string]struct {
+		reason   string
+		approval olm.Approval
+	}{
+		"Automatic": {"OLM would begin the update at once.", olm.ApprovalAutomatic},
+		"Manual":    {"A user approves the InstallPlan, and is denied.", olm.ApprovalManual},
 	}
-	finishMigration(t, example)
-	s.awaitRunning(t, sub, csvOf("whole", "1.1.0"))
-	cluster.AwaitGone(t, hold)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			operator := "whole-" + strings.ToLower(name)
+			manager := cluster.StartManager(t)
+			s := newStage(t, operator, publish(t, operator, "1.0.0"))
+			sub := s.subscribe(t, operator)
+			s.awaitRunning(t, sub, csvOf(operator, "1.0.0"))
+			patch(t, sub, `{"spec":{"installPlanApproval":"`+string(tc.approval)+`"}}`)
+			example := s.createMigrating(t, operator)
+			hold := s.awaitUpgradeHold(t, sub, "Held=True/ProbeNotUpgradeable", "Enforced=True/PolicyBound")
+
+			manager.Kill(t)
+			before := story.Snapshot(t, cluster, ofOLM)
+			s.offer(t, packageWithCRDChange(t, operator))
+			next := csvOf(operator, "1.1.0")
+			denial := []string{"The update to " + next + " is held", "Migrating", v1alpha1.AnnotationAllowUpgrade + "=" + next}
+			if tc.approval == olm.ApprovalAutomatic {
+				s.awaitDenied(t, sub, denial...)
+			} else {
+				s.checkDenied(t, s.awaitPlanOf(t, sub, next), denial...)
+			}
+			if diff := cmp.Diff(before, story.Snapshot(t, cluster, ofOLM)); diff != "" {
+				t.Errorf("%s\nthe cluster has changed while the update was held:\n%s", tc.reason, diff)
+			}
+			cluster.StartManager(t)
+			s.awaitHeld(t, sub)
+			checkMessage(t, sub, v1alpha1.SubscriptionUpgradeHeld, next, "Migrating", "example", v1alpha1.AnnotationAllowUpgrade)
+			if diff := cmp.Diff(before, story.Snapshot(t, cluster, ofOLM)); diff != "" {
+				t.Errorf("%s\nthe cluster has changed since a manager runs:\n%s", tc.reason, diff)
+			}
+			finishMigration(t, example)
+			cluster.AwaitGone(t, hold)
+			if tc.approval == olm.ApprovalManual {
+				s.approveUntil(t, sub, next)
+			}
+			s.awaitRunning(t, sub, next)
+		})
+	}
 }
 
 // TestUpgradeHoldOfUser verifies that a user holds the updates of an operator whose conditions allow them, until a time, and that the
@@ -178,20 +205,44 @@ func (s *stage) awaitDenied(t *testing.T, sub *v1alpha1.Subscription, words ...s
 	})
 }
 
-// checkNothingOf verifies that neither a ClusterServiceVersion nor an InstallPlan of a version exists.
-func (s *stage) checkNothingOf(t *testing.T, csv string) {
+// awaitPlanOf waits until OLM has created an InstallPlan that installs a version and waits for approval.
+func (s *stage) awaitPlanOf(t *testing.T, sub *v1alpha1.Subscription, csv string) *olm.InstallPlan {
 	t.Helper()
-	s.checkAbsent(t, csv)
-	plans := &olm.InstallPlanList{}
-	if err := cluster.Client.List(t.Context(), plans, client.InNamespace(s.namespace)); err != nil {
-		t.Fatal(err)
-	}
-	for _, plan := range plans.Items {
-		for _, name := range plan.Spec.ClusterServiceVersionNames {
-			if name == csv {
-				t.Errorf("InstallPlan %s installs %s", plan.Name, csv)
-			}
+	var out *olm.InstallPlan
+	cluster.Await(t, sub, func() string {
+		if sub.Status.InstallPlanRef == nil {
+			return "it refers to no InstallPlan"
 		}
+		out = s.awaitPlan(t, sub)
+		if !slices.Contains(out.Spec.ClusterServiceVersionNames, csv) || out.Status.Phase != olm.InstallPlanPhaseRequiresApproval {
+			return fmt.Sprintf("InstallPlan %s installs %v and is %s", out.Name, out.Spec.ClusterServiceVersionNames, out.Status.Phase)
+		}
+		return ""
+	})
+	return out
+}
+
+// checkDenied verifies that whoever approves an InstallPlan is denied, with the words.
+func (s *stage) checkDenied(t *testing.T, plan *olm.InstallPlan, words ...string) {
+	t.Helper()
+	err := cluster.Client.Patch(t.Context(), plan, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"approved":true}}`)))
+	for _, word := range words {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("the approval of InstallPlan %s returns %v, want %q", plan.Name, err, word)
+		}
+	}
+}
+
+// ofOLM selects the objects in which OLM is asked for an update and prepares it: it reads the catalog, and unpacks a bundle, before it
+// writes an InstallPlan.
+func ofOLM(o *unstructured.Unstructured) bool {
+	switch o.GetKind() {
+	case v1alpha1.SubscriptionKind, olm.CatalogSourceKind, olm.InstallPlanKind, "PackageManifest":
+		return true
+	case "ConfigMap", "Job":
+		return o.GetLabels()["operatorframework.io/bundle-unpack-ref"] != ""
+	default:
+		return false
 	}
 }
 

@@ -151,16 +151,16 @@ func Tell(t *testing.T, p Program, o Op) {
 	o.awaitEnforced(t)
 
 	manager.Kill(t)
-	before := o.snapshot(t, p)
+	before := Snapshot(t, o.Cluster, p.Own)
 	p.Install(t, o, Second)
 	o.awaitReport(t, p, "is held: ", "Migrating", v1alpha1.AnnotationAllowUpgrade)
-	if diff := cmp.Diff(before, o.snapshot(t, p)); diff != "" {
+	if diff := cmp.Diff(before, Snapshot(t, o.Cluster, p.Own)); diff != "" {
 		t.Errorf("the cluster has changed while the update was held:\n%s", diff)
 	}
 	o.Cluster.StartManager(t)
 	awaitHold()
 	o.awaitReport(t, p, "is held: ", "Migrating")
-	if diff := cmp.Diff(before, o.snapshot(t, p)); diff != "" {
+	if diff := cmp.Diff(before, Snapshot(t, o.Cluster, p.Own)); diff != "" {
 		t.Errorf("the cluster has changed since a manager runs:\n%s", diff)
 	}
 
@@ -290,15 +290,14 @@ func (o Op) awaitEnforced(t *testing.T) {
 var volatile = []string{"Event", "Lease", "Pod", "ReplicaSet", "ControllerRevision", "EndpointSlice", "Endpoints", "ComponentStatus", "UpgradeHold", "Probe",
 	"Node", "CSINode", "APIService", "FlowSchema", "PriorityLevelConfiguration"}
 
-// snapshot returns the generation of every object of the cluster, apart from volatile ones and the program's own. ConfigMaps and
-// Secrets, which have none, have their content.
-func (o Op) snapshot(t *testing.T, p Program) map[string]string {
+// Snapshot returns the content of every object of a cluster, without status, apart from volatile ones and those that own selects.
+func Snapshot(t *testing.T, cluster *testcluster.Cluster, own func(*unstructured.Unstructured) bool) map[string]string {
 	t.Helper()
-	lists, err := discovery.ServerPreferredResources(discovery.NewDiscoveryClientForConfigOrDie(o.Cluster.Config))
+	lists, err := discovery.ServerPreferredResources(discovery.NewDiscoveryClientForConfigOrDie(cluster.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, err := dynamic.NewForConfig(o.Cluster.Config)
+	reader, err := dynamic.NewForConfig(cluster.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +316,7 @@ func (o Op) snapshot(t *testing.T, p Program) map[string]string {
 				t.Fatalf("listing %s: %v", resource.Name, err)
 			}
 			for i := range found.Items {
-				if found := &found.Items[i]; !p.Own(found) {
+				if found := &found.Items[i]; !own(found) {
 					out[fmt.Sprintf("%s %s/%s", resource.Kind, found.GetNamespace(), found.GetName())] = content(found)
 				}
 			}
