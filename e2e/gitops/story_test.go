@@ -92,33 +92,42 @@ func isReady(o *unstructured.Unstructured) bool {
 	return false
 }
 
-// TestHeldFlux tells the stories of a HelmRelease and of a Kustomization, with the defaults of Flux: neither tries again soon after a
-// failure.
-func TestHeldFlux(t *testing.T) {
-	startFlux(t, "flux-of-held")
-	git := newRepository(t)
-	git.commit(t, "README", "operators")
-	url := git.serve(t)
-	source := `
+// fluxSource is what Flux installs from.
+const fluxSource = `
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
 metadata: {name: NAME, namespace: NAMESPACE}
 spec: {url: "URL", interval: 1s, ref: {branch: main}}
 ---
 `
-	cases := map[string]struct {
-		synced
-		manifests string
-	}{
-		"HelmRelease": {synced{
-			named: "Flux", installer: holdv1alpha1.InstallerHelm, ownKinds: []string{"GitRepository", "HelmRelease", "HelmChart"},
-			files: func(o story.Op, version string) map[string]string {
-				return map[string]string{
-					"chart/templates/operator.yaml": o.Manifests(version),
-					"chart/Chart.yaml":              "apiVersion: v2\nname: " + o.Name + "\nversion: " + version + "\n",
-				}
-			},
-		}, `
+
+// fluxed returns Flux with an object of a kind, with the defaults of Flux: it does not try again soon after a failure.
+func fluxed(t *testing.T, kind string, o story.Op, git repository) *synced {
+	t.Helper()
+	s := &synced{
+		named: "Flux", installer: holdv1alpha1.InstallerWorkload, git: git, ownKinds: []string{"GitRepository", kind}, done: isReady,
+		fields: [][]string{{"status", "conditions"}}, state: builder.Object("kustomize.toolkit.fluxcd.io/v1", kind, o.Namespace, o.Name),
+		asked: func(*testing.T) {}, // it reads Git every second
+		files: func(o story.Op, version string) map[string]string {
+			return map[string]string{"plain/operator.yaml": o.Manifests(version)}
+		},
+	}
+	manifest := `
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: NAME, namespace: NAMESPACE}
+spec: {interval: 10m, path: ./plain, prune: true, sourceRef: {kind: GitRepository, name: NAME}}
+`
+	if kind == "HelmRelease" {
+		s.installer, s.ownKinds = holdv1alpha1.InstallerHelm, append(s.ownKinds, "HelmChart")
+		s.state.SetAPIVersion("helm.toolkit.fluxcd.io/v2")
+		s.files = func(o story.Op, version string) map[string]string {
+			return map[string]string{
+				"chart/templates/operator.yaml": o.Manifests(version),
+				"chart/Chart.yaml":              "apiVersion: v2\nname: " + o.Name + "\nversion: " + version + "\n",
+			}
+		}
+		manifest = `
 apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
 metadata: {name: NAME, namespace: NAMESPACE}
@@ -126,32 +135,47 @@ spec:
   interval: 10m
   releaseName: NAME
   chart: {spec: {chart: ./chart, interval: 1s, sourceRef: {kind: GitRepository, name: NAME}}}
-`},
-		"Kustomization": {synced{
-			named: "Flux", installer: holdv1alpha1.InstallerWorkload, ownKinds: []string{"GitRepository", "Kustomization"},
-			files: func(o story.Op, version string) map[string]string {
-				return map[string]string{"plain/operator.yaml": o.Manifests(version)}
-			},
-		}, `
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: NAME, namespace: NAMESPACE}
-spec: {interval: 10m, path: ./plain, prune: true, sourceRef: {kind: GitRepository, name: NAME}}
-`},
+`
 	}
-	for kind, tc := range cases {
+	url := git.serve(t)
+	s.begin = func(t *testing.T) {
+		t.Helper()
+		cluster.Rediscovered(t).Apply(t, o.Namespace, strings.NewReplacer("NAMESPACE", o.Namespace, "NAME", o.Name, "URL", url).Replace(fluxSource+manifest))
+	}
+	return s
+}
+
+// argued returns Argo CD with an Application.
+func argued(t *testing.T, o story.Op, git repository, option string) *synced {
+	t.Helper()
+	a := newArgo(t)
+	a.app.SetName(o.Name)
+	return &synced{
+		named: "Argo CD", installer: holdv1alpha1.InstallerWorkload, git: git, state: a.app, ownKinds: []string{"Application", "AppProject"},
+		files: func(o story.Op, version string) map[string]string {
+			return map[string]string{"operator.yaml": o.Manifests(version)}
+		},
+		begin: func(t *testing.T) {
+			t.Helper()
+			cluster.Rediscovered(t).Apply(t, "argocd", strings.NewReplacer("{name: operators,", "{name: "+o.Name+",", "REPOSITORY", git.folder,
+				"NAMESPACE", o.Namespace, "ServerSideApply=true", option).Replace(application))
+		},
+		asked:  a.refresh,
+		fields: [][]string{{"status", "operationState"}, {"status", "conditions"}},
+		done: func(*unstructured.Unstructured) bool {
+			return a.field("operationState", "phase") == "Succeeded" && a.field("sync", "status") == "Synced" &&
+				a.field("operationState", "syncResult", "revision") == git.head(t)
+		},
+	}
+}
+
+// TestHeldFlux tells the stories of a HelmRelease and of a Kustomization.
+func TestHeldFlux(t *testing.T) {
+	startFlux(t, "flux-of-held")
+	for _, kind := range []string{"HelmRelease", "Kustomization"} {
 		t.Run(kind, func(t *testing.T) {
 			o := story.New(t, cluster, filepath.Join(clusterDir, "kubeconfig"), "by-"+strings.ToLower(kind))
-			s := tc.synced
-			s.git, s.done, s.fields = git, isReady, [][]string{{"status", "conditions"}}
-			apiVersion := strings.TrimPrefix(strings.Split(tc.manifests, "\n")[1], "apiVersion: ")
-			s.state = builder.Object(apiVersion, kind, o.Namespace, o.Name)
-			s.begin = func(t *testing.T) {
-				replacer := strings.NewReplacer("NAMESPACE", o.Namespace, "NAME", o.Name, "URL", url)
-				cluster.Rediscovered(t).Apply(t, o.Namespace, replacer.Replace(source+tc.manifests))
-			}
-			s.asked = func(*testing.T) {} // it reads Git every second
-			story.Tell(t, &s, o)
+			story.Tell(t, fluxed(t, kind, o, newRepository(t)), o)
 		})
 	}
 }
@@ -160,26 +184,8 @@ spec: {interval: 10m, path: ./plain, prune: true, sourceRef: {kind: GitRepositor
 func TestHeldArgoCD(t *testing.T) {
 	for _, option := range []string{"ServerSideApply=false", "ServerSideApply=true"} {
 		t.Run(option, func(t *testing.T) {
-			a := newArgo(t)
 			o := story.New(t, cluster, filepath.Join(clusterDir, "kubeconfig"), "by-argo-"+strings.TrimPrefix(strings.ToLower(option), "serversideapply="))
-			a.app.SetName(o.Name)
-			git := newRepository(t)
-			story.Tell(t, &synced{
-				named: "Argo CD", installer: holdv1alpha1.InstallerWorkload, git: git, state: a.app, ownKinds: []string{"Application", "AppProject"},
-				files: func(o story.Op, version string) map[string]string {
-					return map[string]string{"operator.yaml": o.Manifests(version)}
-				},
-				begin: func(t *testing.T) {
-					cluster.Rediscovered(t).Apply(t, "argocd", strings.NewReplacer("{name: operators,", "{name: "+o.Name+",", "REPOSITORY", git.folder,
-						"NAMESPACE", o.Namespace, "ServerSideApply=true", option).Replace(application))
-				},
-				asked:  a.refresh,
-				fields: [][]string{{"status", "operationState"}, {"status", "conditions"}},
-				done: func(*unstructured.Unstructured) bool {
-					return a.field("operationState", "phase") == "Succeeded" && a.field("sync", "status") == "Synced" &&
-						a.field("operationState", "syncResult", "revision") == git.head(t)
-				},
-			}, o)
+			story.Tell(t, argued(t, o, newRepository(t), option), o)
 		})
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/neighbour"
 	"github.com/operator-status/operator-status/internal/test/story"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
@@ -33,9 +33,8 @@ func TestHelm(t *testing.T) {
 	o := story.New(t, cluster, kubeconfig, "released")
 	story.Tell(t, &commandLine{
 		installer: holdv1alpha1.InstallerHelm,
-		run: func(t *testing.T, file, version string) *exec.Cmd {
-			chart := chartOf(t, o, file, version)
-			return command("helm", "upgrade", "--install", o.Name, chart, "--namespace="+o.Namespace)
+		run: func(t *testing.T, _, version string) *exec.Cmd {
+			return command("helm", "upgrade", "--install", o.Name, neighbour.Chart(t, o, version), "--namespace="+o.Namespace)
 		},
 	}, o)
 }
@@ -87,26 +86,4 @@ func command(name string, args ...string) *exec.Cmd {
 	out := exec.Command(filepath.Join(testcluster.Root(), "bin", name), args...)
 	out.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	return out
-}
-
-// chartOf writes a chart with manifests, and returns its folder.
-func chartOf(t *testing.T, o story.Op, file, version string) string {
-	t.Helper()
-	folder := t.TempDir()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(folder, "templates"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"Chart.yaml":              "apiVersion: v2\nname: " + o.Name + "\nversion: " + version + "\nappVersion: " + version + "\n",
-		"templates/operator.yaml": strings.TrimSpace(string(content)) + "\n",
-	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return folder
 }

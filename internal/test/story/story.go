@@ -342,7 +342,13 @@ func content(o *unstructured.Unstructured) string {
 // New returns an operator with a namespace and a name of its own.
 func New(t *testing.T, cluster *testcluster.Cluster, kubeconfig, name string) Op {
 	t.Helper()
-	out := Op{Cluster: cluster, Kubeconfig: kubeconfig, Name: name, Namespace: cluster.Namespace(t, name)}
+	return In(t, cluster, kubeconfig, cluster.Namespace(t, name), name)
+}
+
+// In is like New, in a namespace that exists.
+func In(t *testing.T, cluster *testcluster.Cluster, kubeconfig, namespace, name string) Op {
+	t.Helper()
+	out := Op{Cluster: cluster, Kubeconfig: kubeconfig, Name: name, Namespace: namespace}
 	t.Cleanup(func() {
 		for _, o := range []client.Object{
 			&apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets." + name + ".example.com"}},
