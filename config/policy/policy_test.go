@@ -134,7 +134,7 @@ func subjects() map[string]subject {
 }
 
 // TestTotal verifies that the policies decide about whatever objects there are: an expression that fails would deny requests that have
-// nothing to do with an update. What updates a held operator is denied, with a message for its installer, and nothing else.
+// nothing to do with an update. Updates of a held operator are denied, with a message for its installer, and nothing else.
 func TestTotal(t *testing.T) {
 	policies := read(t)
 	for name, s := range subjects() {

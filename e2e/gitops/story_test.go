@@ -92,7 +92,7 @@ func isReady(o *unstructured.Unstructured) bool {
 	return false
 }
 
-// fluxSource is what Flux installs from.
+// fluxSource is the repository that Flux installs from.
 const fluxSource = `
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository

@@ -45,7 +45,8 @@ const (
 	// with --undo.
 	ReasonPolicyNotBound = "PolicyNotBound"
 
-	// ReasonNotIndexed means that the UpgradeHoldIndices, in which the API server looks up what is held, do not have it yet.
+	// ReasonNotIndexed means that the UpgradeHoldIndices, in which the API server looks up held objects, do not have those of the
+	// operator yet.
 	// Remedy: none, unless it stays: then see the log of operator-status.
 	ReasonNotIndexed = "NotIndexed"
 

@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// HeldEntry is what UpgradeHolds deny about one object.
+// HeldEntry denies updates of one object.
 type HeldEntry struct {
 	// Message is why, for the installer.
 	Message string `json:"message"`
@@ -20,7 +20,7 @@ type HeldEntry struct {
 	Statuses []string `json:"statuses,omitempty"`
 }
 
-// UpgradeHoldIndexSpec has what UpgradeHolds deny, by the object of a request.
+// UpgradeHoldIndexSpec has the updates that UpgradeHolds deny, by the object of a request.
 type UpgradeHoldIndexSpec struct {
 	// Workloads by kind, namespace and name: Deployment/foo/foo.
 	// +optional
@@ -46,7 +46,7 @@ type UpgradeHoldIndex struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// Spec has what UpgradeHolds deny.
+	// Spec has the updates that UpgradeHolds deny.
 	Spec UpgradeHoldIndexSpec `json:"spec"`
 }
 

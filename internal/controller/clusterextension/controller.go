@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return kube.Requeue(reconcile.Result{}, err)
 }
 
-// read returns what the conditions of a ClusterExtension depend on.
+// read returns the inputs of the conditions of a ClusterExtension.
 func (r *Reconciler) read(ctx context.Context, extension *unstructured.Unstructured) (clusterextensionstatus.Inputs, error) {
 	in := clusterextensionstatus.Inputs{
 		Generation: extension.GetGeneration(), Conditions: conditionsOf(extension), Now: metav1.NewTime(time.Now()).Rfc3339Copy(),

@@ -126,7 +126,7 @@ func (in Inputs) enforced(held metav1.Condition) metav1.Condition {
 		out.Reason, out.Message = holdv1alpha1.ReasonLoopsWait, "The built-in loops do not start the update"
 	case in.Bound && !indexed(in.Index, in.Denied):
 		out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonNotIndexed
-		out.Message = "The index in which the API server looks up what is held does not have it yet"
+		out.Message = "The index in which the API server looks up held objects does not have it yet"
 	case in.Bound:
 		out.Reason, out.Message = holdv1alpha1.ReasonPolicyBound, "The API server denies "+updates(in.Denied)+in.butNot()
 	default:

@@ -28,7 +28,7 @@ func Extend(t *testing.T, c *testcluster.Cluster, kubeconfig string, o story.Op)
 	t.Helper()
 	registry := catalogtest.NewRegistry(t, "")
 	startOLMv1(t, c, kubeconfig, registry)
-	entries := strings.ReplaceAll(catalog, "NAME", o.Name)
+	entries := []string{strings.ReplaceAll(catalog, "NAME", o.Name)}
 	for _, version := range []string{story.First, story.Second} {
 		tagged, digest := registry.Push(t, o.Name+"-bundle:"+version, map[string]string{
 			"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1", "operators.operatorframework.io.bundle.manifests.v1": "manifests/",
@@ -36,10 +36,10 @@ func Extend(t *testing.T, c *testcluster.Cluster, kubeconfig string, o story.Op)
 			"operators.operatorframework.io.bundle.channels.v1": "stable",
 		}, bundleOf(o, version))
 		repository, _, _ := strings.Cut(tagged, ":"+version)
-		entries += strings.NewReplacer("NAME", o.Name, "VERSION", version, "IMAGE", repository+"@"+digest).Replace(entry)
+		entries = append(entries, strings.NewReplacer("NAME", o.Name, "VERSION", version, "IMAGE", repository+"@"+digest).Replace(entry))
 	}
 	image, _ := registry.Push(t, "catalog:latest", map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
-		catalogtest.Files("configs/"+o.Name+"/catalog.yaml", entries))
+		catalogtest.Files("configs/"+o.Name+"/catalog.yaml", strings.Join(entries, "")))
 	c.Rediscovered(t).Apply(t, o.Namespace, strings.NewReplacer("IMAGE", image, "NAMESPACE", o.Namespace, "NAME", o.Name).Replace(extensions))
 	extension := builder.Object("olm.operatorframework.io/v1", "ClusterExtension", "", o.Name)
 	t.Cleanup(func() {
