@@ -119,7 +119,6 @@ func (e *extended) awaitConditions(t *testing.T, want ...string) {
 // checkPolicy verifies that the manager can write no condition of operator-controller.
 func (e *extended) checkPolicy(t *testing.T) {
 	t.Helper()
-	const manager = "system:serviceaccount:operator-status-system:operator-status-controller-manager"
 	apply := func(user, condition string) error {
 		o := builder.Object("olm.operatorframework.io/v1", "ClusterExtension", "", e.extension.GetName())
 		o.Object["status"] = map[string]any{"conditions": []any{map[string]any{

@@ -463,6 +463,9 @@ func (h held) updates() map[string]requestRow {
 	}
 }
 
+// manager is the user that the manager is for the API server.
+const manager = "system:serviceaccount:operator-status-system:operator-status-controller-manager"
+
 // TestRetryPolicy verifies that the manager may have Flux try again, and change nothing else of Flux's objects.
 func TestRetryPolicy(t *testing.T) {
 	namespace := cluster.Namespace(t, "retry")
@@ -476,7 +479,6 @@ func TestRetryPolicy(t *testing.T) {
 	if err := cluster.Rediscovered(t).Client.Create(t.Context(), release); err != nil {
 		t.Fatal(err)
 	}
-	const manager = "system:serviceaccount:operator-status-system:operator-status-controller-manager"
 	cases := map[string]struct {
 		reason, user, patch string
 		allowed             bool

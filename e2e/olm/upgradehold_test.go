@@ -44,7 +44,8 @@ func TestUpgradeHold(t *testing.T) {
 			hold := s.awaitUpgradeHold(t, sub, "Held=True/ProbeNotUpgradeable", "Enforced=True/PolicyBound")
 
 			manager.Kill(t)
-			before := story.Snapshot(t, cluster, ofOLM)
+			cluster.AwaitIdle(t, 3*time.Second, byOLM...) // it labels the objects of an operator after it runs
+			before, crd := story.Snapshot(t, cluster, ofOLM), definition(t, operator)
 			s.offer(t, packageWithCRDChange(t, operator))
 			next := csvOf(operator, "1.1.0")
 			denial := []string{"The update to " + next + " is held", "Migrating", v1alpha1.AnnotationAllowUpgrade + "=" + next}
@@ -58,6 +59,13 @@ func TestUpgradeHold(t *testing.T) {
 			}
 			cluster.StartManager(t)
 			s.awaitHeld(t, sub)
+			s.checkAbsent(t, next)
+			if tc.approval == olm.ApprovalAutomatic {
+				s.checkNoPlanOf(t, next)
+			}
+			if after := definition(t, operator); after.ResourceVersion != crd.ResourceVersion {
+				t.Error("the CustomResourceDefinition has changed while the update was held")
+			}
 			checkMessage(t, sub, v1alpha1.SubscriptionUpgradeHeld, next, "Migrating", "example", v1alpha1.AnnotationAllowUpgrade)
 			if diff := cmp.Diff(before, story.Snapshot(t, cluster, ofOLM)); diff != "" {
 				t.Errorf("%s\nthe cluster has changed since a manager runs:\n%s", tc.reason, diff)
@@ -222,7 +230,21 @@ func (s *stage) awaitPlanOf(t *testing.T, sub *v1alpha1.Subscription, csv string
 	return out
 }
 
-// checkDenied verifies that whoever approves an InstallPlan is denied, with the words.
+// checkNoPlanOf verifies that no InstallPlan of a version exists.
+func (s *stage) checkNoPlanOf(t *testing.T, csv string) {
+	t.Helper()
+	plans := &olm.InstallPlanList{}
+	if err := cluster.Client.List(t.Context(), plans, client.InNamespace(s.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range plans.Items {
+		if slices.Contains(plan.Spec.ClusterServiceVersionNames, csv) {
+			t.Errorf("InstallPlan %s installs %s", plan.Name, csv)
+		}
+	}
+}
+
+// checkDenied verifies that the API server denies the approval of an InstallPlan, with the words.
 func (s *stage) checkDenied(t *testing.T, plan *olm.InstallPlan, words ...string) {
 	t.Helper()
 	err := cluster.Client.Patch(t.Context(), plan, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"approved":true}}`)))

@@ -36,8 +36,8 @@ type UpgradeHoldIndexSpec struct {
 	Releases map[string]HeldEntry `json:"releases,omitempty"`
 }
 
-// UpgradeHoldIndex is a part of the index of all UpgradeHolds, in which ValidatingAdmissionPolicies look an object up. To evaluate
-// each UpgradeHold would take the longer the more there are. operator-status writes it, and nobody else.
+// UpgradeHoldIndex is a part of the index of all UpgradeHolds, in which ValidatingAdmissionPolicies look an object up: they
+// would be evaluated once for each UpgradeHold. Only operator-status writes it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=upgradeholdindices,singular=upgradeholdindex

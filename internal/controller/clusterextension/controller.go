@@ -86,11 +86,7 @@ func (r *Reconciler) read(ctx context.Context, extension *unstructured.Unstructu
 	if err != nil {
 		return in, err
 	}
-	for _, w := range all {
-		if slices.Contains(olmv1.OfWorkload(w), of) {
-			in.Workloads = append(in.Workloads, w)
-		}
-	}
+	in.Workloads = olmv1.Workloads(of, all)
 	holds := &holdv1alpha1.UpgradeHoldList{}
 	if err := r.Client.List(ctx, holds, client.UnsafeDisableDeepCopy); err != nil {
 		return in, fmt.Errorf("listing the UpgradeHolds: %w", err)

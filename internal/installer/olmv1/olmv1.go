@@ -2,6 +2,7 @@
 package olmv1
 
 import (
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,14 +35,20 @@ func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
 	return []holdv1alpha1.OperatorReference{{Installer: holdv1alpha1.InstallerOLMv1, Namespace: w.Namespace, Name: w.Labels[LabelName]}}
 }
 
-// Find returns the operator of a ClusterExtension, or nil if none of the workloads belongs to it. extension may be nil.
-func Find(of holdv1alpha1.OperatorReference, extension metav1.Object, workloads []installer.Workload) *installer.Installed {
-	var its []installer.Workload
+// Workloads returns those of workloads that the ClusterExtension of an operator installed.
+func Workloads(of holdv1alpha1.OperatorReference, workloads []installer.Workload) []installer.Workload {
+	var out []installer.Workload
 	for _, w := range workloads {
-		if owners := OfWorkload(w); len(owners) > 0 && owners[0] == of {
-			its = append(its, w)
+		if slices.Contains(OfWorkload(w), of) {
+			out = append(out, w)
 		}
 	}
+	return out
+}
+
+// Find returns the operator of a ClusterExtension, or nil if none of the workloads belongs to it. extension may be nil.
+func Find(of holdv1alpha1.OperatorReference, extension metav1.Object, workloads []installer.Workload) *installer.Installed {
+	its := Workloads(of, workloads)
 	if len(its) == 0 || extension == nil {
 		return nil
 	}
