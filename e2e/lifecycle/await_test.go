@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -41,22 +40,5 @@ func awaitNoneTerminating(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatalf("a namespace of an earlier test is still terminating: %v\n%+v", err, list.Items)
-	}
-}
-
-// awaitEvent waits until an Event in the namespace has that reason and "<object name>: <message>" contains the words.
-func (s *stage) awaitEvent(t *testing.T, reason, words string) {
-	t.Helper()
-	events := &corev1.EventList{}
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
-		if err := cluster.Client.List(ctx, events, client.InNamespace(s.namespace)); err != nil {
-			return false, nil
-		}
-		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
-			return e.Reason == reason && strings.Contains(e.InvolvedObject.Name+": "+e.Message, words)
-		}), nil
-	})
-	if err != nil {
-		t.Errorf("no Event %s contains %q: %v\n%+v", reason, words, err, events.Items)
 	}
 }

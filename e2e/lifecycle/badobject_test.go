@@ -22,7 +22,7 @@ func TestUndecodableObjects(t *testing.T) {
 	csv := s.malformed(t, `{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, metadata: {name: bad-csv}, `+
 		`spec: {displayName: Bad, version: latest, install: {strategy: deployment, spec: {deployments: []}}}}`)
 	for _, o := range []client.Object{source, csv} {
-		s.awaitEvent(t, v1alpha1.EventUndecodable, o.GetName()+": ")
+		cluster.AwaitEvent(t, s.namespace, v1alpha1.EventUndecodable, o.GetName()+": ")
 	}
 	sub := s.subscribe(t, "healthy")
 	s.awaitInstalled(t, sub, "healthy-operator.v1.0.0")
@@ -53,7 +53,7 @@ func TestUndecodableObjects(t *testing.T) {
 		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"version":"newest"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	s.awaitEvent(t, v1alpha1.EventUndecodable, "healthy-operator.v1.1.0: ")
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventUndecodable, "healthy-operator.v1.1.0: ")
 	s.await(t, sub, func() string {
 		if !sub.Status.UpToDate {
 			return "it is no longer up to date"

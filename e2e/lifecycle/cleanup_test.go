@@ -86,7 +86,7 @@ func TestCleanupWithoutOperatorGroup(t *testing.T) {
 		}
 	}
 	cluster.AwaitGone(t, csv)
-	s.awaitEvent(t, v1alpha1.EventNotCleanedUp, "has no OperatorGroup")
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventNotCleanedUp, "has no OperatorGroup")
 	if err := cluster.Rediscovered(t).Client.Get(t.Context(), client.ObjectKeyFromObject(mine), mine); err != nil {
 		t.Errorf("the custom resource was deleted: %v", err)
 	}

@@ -115,7 +115,7 @@ func TestOverride(t *testing.T) {
 		}
 	}
 	s.awaitInstalled(t, sub, v2.CSV())
-	s.awaitEvent(t, v1alpha1.EventUpgradeOverridden, "")
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventUpgradeOverridden, "")
 }
 
 // TestManual verifies that a plan waits for approval and its message states how to approve it.

@@ -106,7 +106,7 @@ func TestRejectedUpdate(t *testing.T) {
 			refused := sub.Status.InstallPlanRef.Name
 			deleteAndWait(t, &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: refused}})
 			s.awaitInstalled(t, sub, v2.CSV())
-			s.awaitEvent(t, v1alpha1.ReasonReferencedInstallPlanNotFound, "InstallPlan "+refused+" was deleted")
+			cluster.AwaitEvent(t, s.namespace, v1alpha1.ReasonReferencedInstallPlanNotFound, "InstallPlan "+refused+" was deleted")
 		})
 	}
 }
@@ -329,7 +329,7 @@ metadata:
 		}
 		return ""
 	})
-	s.awaitEvent(t, v1alpha1.EventNotHandedOver, "Broken")
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventNotHandedOver, "Broken")
 	cluster.AwaitGone(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "converted-operator"}})
 	elsewhere := s.inNewNamespace(t, "unbroken")
 	other := testcatalog.Foo{Name: "unbroken", Version: "1.0.0"}

@@ -68,7 +68,7 @@ func TestApprovalGateOverride(t *testing.T) {
 	s.checkAbsent(t, csvOf("forced", "1.1.0"))
 	annotate(t, sub, v1alpha1.AnnotationAllowUpgrade, csvOf("forced", "1.1.0"))
 	s.awaitRunning(t, sub, csvOf("forced", "1.1.0"))
-	s.checkEvent(t, v1alpha1.EventUpgradeOverridden)
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventUpgradeOverridden, "")
 }
 
 // TestOverride verifies that the same annotation ends the other holds: of an UpgradeHold, and of the OperatorCondition gate on a
@@ -92,7 +92,7 @@ func checkOverride(t *testing.T) {
 	s.awaitHeld(t, sub)
 	annotate(t, sub, v1alpha1.AnnotationAllowUpgrade, csvOf("pushed", "1.1.0"))
 	s.awaitRunning(t, sub, csvOf("pushed", "1.1.0"))
-	s.checkEvent(t, v1alpha1.EventUpgradeOverridden)
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventUpgradeOverridden, "")
 }
 
 // TestManualApprovalNotGranted verifies that an InstallPlan with all updates of a namespace is not approved by
@@ -214,22 +214,6 @@ func (s *stage) checkAbsent(t *testing.T, csv string) {
 	t.Helper()
 	if err := cluster.Client.Get(t.Context(), s.key(csv), s.csv(csv)); !apierrors.IsNotFound(err) {
 		t.Errorf("getting CSV %s returned %v, want not found", csv, err)
-	}
-}
-
-// checkEvent checks that an Event in the namespace has a reason.
-func (s *stage) checkEvent(t *testing.T, reason string) {
-	t.Helper()
-	list := &corev1.EventList{}
-	if err := cluster.Client.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range list.Items {
-		got = append(got, e.Reason)
-	}
-	if !slices.Contains(got, reason) {
-		t.Errorf("no Event has reason %s; reasons are %s", reason, strings.Join(got, ", "))
 	}
 }
 

@@ -68,7 +68,7 @@ func TestAnnotationRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitProbe(t, csvOf("lost", "1.0.0"), othersAnnotated...)
-	s.checkEvent(t, v1alpha1.EventAnnotationsDiffer)
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventAnnotationsDiffer, "")
 	s.offer(t, publish(t, "lost", "1.0.0", "1.1.0"))
 	s.awaitHeld(t, sub)
 	s.checkAbsent(t, csvOf("lost", "1.1.0"))

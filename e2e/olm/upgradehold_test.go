@@ -95,7 +95,7 @@ func TestUpgradeHoldOfUser(t *testing.T) {
 	start := time.Now()
 	s.awaitUpgradeHold(t, sub, "Held=True/ProbeNotUpgradeable", "Enforced=True/PolicyBound")
 	t.Logf("a deleted UpgradeHold denies again after at most %s", time.Since(start).Round(time.Millisecond))
-	s.checkEvent(t, v1alpha1.EventUpgradeHoldRestored)
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventUpgradeHoldRestored, "")
 
 	audit := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "audit-of-" + s.namespace}}
 	audit.Spec = holdv1alpha1.UpgradeHoldSpec{Operator: holdv1alpha1.SubscribedOperator(s.namespace, "frozen"), Message: "audit", RequestedBy: "jane"}

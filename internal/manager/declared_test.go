@@ -6,7 +6,6 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,7 +59,7 @@ func TestDeclared(t *testing.T) {
 		!strings.Contains(got, "kubectl delete configmap -n operator-status-system "+record.Name) {
 		t.Errorf("the message has no difference and no remedy: %s", got)
 	}
-	awaitEvent(t, p, v1alpha1.EventAnnotationsDiffer)
+	cluster.AwaitEvent(t, p.Namespace, v1alpha1.EventAnnotationsDiffer, p.Name+": ")
 
 	t.Log("removing an annotation or deleting the Probe does not end the hold")
 	unannotate(t, "foos.declared.example.com")
@@ -139,23 +138,6 @@ func TestOperatorNotFound(t *testing.T) {
 	}
 	setConditions(t, cluster, custom, "Migrating=True")
 	awaitProbe(t, cluster, key(p), "Upgradeable=False/NotUpgradeable", "Synced=False/OperatorNotFound")
-}
-
-// awaitEvent waits for an Event about an object.
-func awaitEvent(t *testing.T, about client.Object, reason string) {
-	t.Helper()
-	list := &eventsv1.EventList{}
-	cluster.Await(t, about, func() string {
-		if err := cluster.Client.List(t.Context(), list, client.InNamespace(about.GetNamespace())); err != nil {
-			return err.Error()
-		}
-		for _, e := range list.Items {
-			if e.Reason == reason && e.Regarding.Name == about.GetName() {
-				return ""
-			}
-		}
-		return "there is no Event with reason " + reason
-	})
 }
 
 // unannotate removes the upgradeable expression from a CustomResourceDefinition.

@@ -3,10 +3,14 @@ package testcluster
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -93,4 +97,22 @@ func (c *Cluster) watch(ctx context.Context, o client.Object) watch.Interface {
 		return watch.NewFake()
 	}
 	return changes
+}
+
+// AwaitEvent waits until an Event in a namespace has that reason and "<object name>: <message>" contains the words. An Event
+// is created after the status that it is about: a test that has seen the status still has to wait.
+func (c *Cluster) AwaitEvent(t testing.TB, namespace, reason, words string) {
+	t.Helper()
+	events := &corev1.EventList{}
+	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(ctx context.Context) (bool, error) {
+		if err := c.Client.List(ctx, events, client.InNamespace(namespace)); err != nil {
+			return false, nil
+		}
+		return slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+			return e.Reason == reason && strings.Contains(e.InvolvedObject.Name+": "+e.Message, words)
+		}), nil
+	})
+	if err != nil {
+		t.Errorf("no Event %s in namespace %s contains %q: %v\n%+v", reason, namespace, words, err, events.Items)
+	}
 }
