@@ -120,6 +120,12 @@ type Program interface {
 	Own(o *unstructured.Unstructured) bool
 }
 
+// Waiter is a Program that waits while an update is held, instead of trying it.
+type Waiter interface {
+	// Waiting returns words of the program's report meanwhile.
+	Waiting(o Op) []string
+}
+
 // Reporter is a Program whose objects operator-status reports on.
 type Reporter interface {
 	// CheckHeld verifies that they report a held update.
@@ -153,13 +159,17 @@ func Tell(t *testing.T, p Program, o Op) {
 	manager.Kill(t)
 	before := Snapshot(t, o.Cluster, p.Own)
 	p.Install(t, o, Second)
-	o.awaitReport(t, p, "is held: ", "Migrating", v1alpha1.AnnotationAllowUpgrade)
+	held := []string{"is held: ", "Migrating", v1alpha1.AnnotationAllowUpgrade}
+	if p, ok := p.(Waiter); ok {
+		held = p.Waiting(o)
+	}
+	o.awaitReport(t, p, held...)
 	if diff := cmp.Diff(before, Snapshot(t, o.Cluster, p.Own)); diff != "" {
 		t.Errorf("the cluster has changed while the update was held:\n%s", diff)
 	}
 	o.Cluster.StartManager(t)
 	awaitHold()
-	o.awaitReport(t, p, "is held: ", "Migrating")
+	o.awaitReport(t, p, held...)
 	if diff := cmp.Diff(before, Snapshot(t, o.Cluster, p.Own)); diff != "" {
 		t.Errorf("the cluster has changed since a manager runs:\n%s", diff)
 	}
