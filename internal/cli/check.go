@@ -26,7 +26,7 @@ check which operators do not support the next minor version of the cluster. A pe
 CustomResourceDefinitions would make custom resources invalid or unreadable, or no longer serve a version that clients still use.
 A Probe whose operator does not exist or has another version is broken: it holds no update.
 
-The exit code is 0 if nothing is held or broken, 2 if an update would be held, 3 if something is broken, and 1 if the command
+The exit code is 0 if nothing is held or broken, 2 if an update would be held or takes long, 3 if something is broken, and 1 if the command
 fails, or you may not read the objects that it needs.`,
 		Example: `  # Before an update of the cluster
   kubectl operator-status check -A
@@ -113,6 +113,9 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []operator.Operato
 		return err
 	}
 	fmt.Fprintf(o.ErrOut, "%d clear, %d held, %d broken", counts[""], counts[operator.Held], counts[operator.Broken])
+	if n := counts[operator.Waiting]; n > 0 {
+		fmt.Fprintf(o.ErrOut, ", %d waiting", n)
+	}
 	if undecided > 0 {
 		fmt.Fprintf(o.ErrOut, ", %d unknown", undecided)
 	}

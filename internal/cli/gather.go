@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
@@ -43,8 +44,8 @@ func gatherCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gather",
 		Short: "Write the objects and logs of the operators of a cluster to an archive",
-		Long: `Write the objects of OLM and operator-status, the workloads of operators, roles and their bindings, events, and the logs of OLM,
-operator-status and the catalogs to an archive. All other commands that only read work on it, with --from.
+		Long: `Write the objects of OLM and operator-status, the workloads of operators with their pods, roles and their bindings, events, and the
+logs of OLM, operator-status, the catalogs, and of operators that are not ready, to an archive. All other commands that only read work on it, with --from.
 
 The values of environment variables and apparent credentials are removed. Secrets and custom resources are not read.
 Objects that you may not read are left out, with a warning.`,
@@ -85,6 +86,8 @@ var gathered = []struct {
 	{appsv1.SchemeGroupVersion.WithResource("deployments"), ""},
 	{appsv1.SchemeGroupVersion.WithResource("statefulsets"), ""},
 	{appsv1.SchemeGroupVersion.WithResource("daemonsets"), ""},
+	{appsv1.SchemeGroupVersion.WithResource("replicasets"), ""}, // after those that they belong to
+	{corev1.SchemeGroupVersion.WithResource("pods"), ""},
 	{rbacv1.SchemeGroupVersion.WithResource("roles"), ""},
 	{rbacv1.SchemeGroupVersion.WithResource("rolebindings"), ""},
 	{rbacv1.SchemeGroupVersion.WithResource("clusterroles"), ""},
@@ -105,6 +108,7 @@ type gatherer struct {
 	objects   dynamic.Interface
 	pods      kubernetes.Interface
 	to        *archive.Writer
+	unready   []corev1.Pod   // of operators
 	notes     []string       // about objects and logs that could not be read
 	counts    map[string]int // of objects and logs that were read
 }
@@ -166,12 +170,17 @@ func (g *gatherer) read(ctx context.Context, lines int64) error {
 		}
 	}
 	kinds := sets.New("Subscription", "ClusterServiceVersion", "InstallPlan", "CatalogSource", "Probe", "OperatorGroup",
-		"OperatorCondition", "PlatformOperator", "ImagePolicy", "ClusterOperator", "Deployment")
+		"OperatorCondition", "PlatformOperator", "ImagePolicy", "ClusterOperator", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod")
 	if err := g.list(ctx, corev1.SchemeGroupVersion.WithResource("events"), "", func(event *unstructured.Unstructured) bool {
 		kind, _, _ := unstructured.NestedString(event.Object, "involvedObject", "kind")
 		return kinds.Has(kind)
 	}); err != nil {
 		return err
+	}
+	for i := range g.unready {
+		if err := g.logsOf(ctx, &g.unready[i], lines); err != nil {
+			return err
+		}
 	}
 	for _, selector := range logged {
 		if err := g.logs(ctx, selector, lines); err != nil {
@@ -200,16 +209,37 @@ func (g *gatherer) parts(ctx context.Context) (func(*unstructured.Unstructured) 
 		parts.Insert(w.String())
 	}
 	return func(o *unstructured.Unstructured) bool {
-		switch o.GetKind() {
+		ref := operator.Ref{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+		switch ref.Kind {
 		case "Deployment", "StatefulSet", "DaemonSet":
-			ref := operator.Ref{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-			return o.GetLabels()["olm.owner"] != "" || parts.Has(ref.String())
+			if o.GetLabels()["olm.owner"] != "" {
+				parts.Insert(ref.String())
+			}
+			return parts.Has(ref.String())
+		case "ReplicaSet", "Pod":
+			owner := metav1.GetControllerOfNoCopy(o)
+			if owner == nil || !parts.Has(operator.Ref{Kind: owner.Kind, Namespace: ref.Namespace, Name: owner.Name}.String()) {
+				return false
+			}
+			parts.Insert(ref.String())
+			g.noteUnready(o)
 		case "CustomResourceDefinition":
 			delete(o.Object, "spec")
 			delete(o.Object, "status")
 		}
 		return true
 	}, nil
+}
+
+// noteUnready remembers a pod whose logs tell why it is not ready.
+func (g *gatherer) noteUnready(o *unstructured.Unstructured) {
+	pod := corev1.Pod{}
+	if o.GetKind() != "Pod" || runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &pod) != nil {
+		return // it is written as it is
+	}
+	if slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return !s.Ready }) {
+		g.unready = append(g.unready, pod)
+	}
 }
 
 // list writes the objects of a kind that are wanted, or all if wanted is nil.
@@ -257,19 +287,35 @@ func (g *gatherer) logs(ctx context.Context, labels string, lines int64) error {
 		return fmt.Errorf("listing the pods with labels %s: %w", labels, err)
 	}
 	for i := range pods.Items {
-		pod := &pods.Items[i]
-		for _, container := range pod.Spec.Containers {
-			if err := g.log(ctx, pod, container.Name, lines); err != nil {
-				return err
-			}
+		if err := g.logsOf(ctx, &pods.Items[i], lines); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// log writes the log of a container, or notes why it cannot be read.
-func (g *gatherer) log(ctx context.Context, pod *corev1.Pod, container string, lines int64) error {
-	text, err := g.pods.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container, TailLines: &lines}).DoRaw(ctx)
+// logsOf writes the logs of a pod's containers, and of those that ran before them.
+func (g *gatherer) logsOf(ctx context.Context, pod *corev1.Pod, lines int64) error {
+	restarted := map[string]bool{}
+	for _, s := range pod.Status.ContainerStatuses {
+		restarted[s.Name] = s.RestartCount > 0
+	}
+	for _, container := range pod.Spec.Containers {
+		err := g.log(ctx, pod, container.Name, container.Name, corev1.PodLogOptions{Container: container.Name, TailLines: &lines})
+		if err == nil && restarted[container.Name] {
+			options := corev1.PodLogOptions{Container: container.Name, TailLines: &lines, Previous: true}
+			err = g.log(ctx, pod, container.Name, container.Name+".previous", options)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// log writes the log of a container to a file, or notes why it cannot be read.
+func (g *gatherer) log(ctx context.Context, pod *corev1.Pod, container, file string, options corev1.PodLogOptions) error {
+	text, err := g.pods.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &options).DoRaw(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -278,7 +324,7 @@ func (g *gatherer) log(ctx context.Context, pod *corev1.Pod, container string, l
 		return nil
 	}
 	g.counts["logs"]++
-	return g.to.Log(pod.Namespace, pod.Name, container, text)
+	return g.to.Log(pod.Namespace, pod.Name, file, text)
 }
 
 // summary returns how many objects of each kind were written.

@@ -64,7 +64,10 @@ func (o *options) watch(ctx context.Context, flags *get.PrintFlags, names []stri
 	}
 	last := map[string]any{}
 	err = o.follow(ctx, namespace, func(cluster installer.Cluster) (bool, error) {
-		operators, err := chosen(o.installers.Operators(cluster), names, namespace)
+		operators, err := o.describe(ctx, &cluster, o.installers.Operators)
+		if err == nil {
+			operators, err = chosen(operators, names, namespace)
+		}
 		if err != nil {
 			return true, err
 		}
@@ -94,22 +97,26 @@ func (o *options) operators(cmd *cobra.Command, names []string) ([]operator.Oper
 	return out, err
 }
 
-// operatorsOf is like operators, but finds them with describe, and may read more kinds. It also returns the objects.
-func (o *options) operatorsOf(ctx context.Context, names []string, describe func(installer.Cluster) []operator.Operator, more ...installer.Kind,
+// operatorsOf is like operators, but finds them with by, and may read more kinds. It also returns the objects.
+func (o *options) operatorsOf(ctx context.Context, names []string, by func(installer.Cluster) []operator.Operator, more ...installer.Kind,
 ) (installer.Cluster, []operator.Operator, error) {
 	namespace, err := o.namespace()
 	if err != nil {
 		return installer.Cluster{}, nil, err
 	}
-	c, err := o.read(ctx, namespace, more...)
-	if err != nil {
-		return c, nil, err
-	}
-	operators, err := chosen(describe(c), names, namespace)
-	if elsewhere := composedIn(c, names); err != nil && elsewhere != "" && elsewhere != namespace && namespace != "" {
-		if c, err = o.read(ctx, elsewhere, more...); err == nil {
-			operators, err = chosen(describe(c), names, elsewhere)
+	find := func(namespace string) (c installer.Cluster, out []operator.Operator, err error) {
+		if c, err = o.read(ctx, namespace, more...); err != nil {
+			return c, nil, err
 		}
+		if out, err = o.describe(ctx, &c, by); err != nil {
+			return c, nil, err
+		}
+		out, err = chosen(out, names, namespace)
+		return c, out, err
+	}
+	c, operators, err := find(namespace)
+	if elsewhere := composedIn(c, names); err != nil && elsewhere != "" && elsewhere != namespace && namespace != "" {
+		return find(elsewhere)
 	}
 	return c, operators, err
 }

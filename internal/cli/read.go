@@ -21,6 +21,7 @@ import (
 
 	"github.com/operator-status/operator-status/internal/archive"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // page is the maximum number of objects in a response. Fields that are not printed are dropped after each page, so the memory
@@ -48,7 +49,7 @@ var changed = []installer.Kind{
 
 // kinds returns all kinds that a command may read.
 func (o *options) kinds() []installer.Kind {
-	return slices.Concat(o.installers.Kinds(), o.installers.CheckKinds(), o.installers.TreeKinds())
+	return slices.Concat(o.installers.Kinds(), o.installers.CheckKinds(), o.installers.TreeKinds(), installer.PodKinds())
 }
 
 // read reads everything that describes the operators of a namespace, or of all if that is empty, and more kinds. It prints
@@ -66,6 +67,33 @@ func (o *options) read(ctx context.Context, namespace string, more ...installer.
 	}
 	return out, err
 }
+
+// describe returns the operators of a cluster, found with by. If a workload of theirs does not run as declared it also reads the objects
+// that tell why, and adds them to the cluster.
+func (o *options) describe(ctx context.Context, c *installer.Cluster, by func(installer.Cluster) []operator.Operator) ([]operator.Operator, error) {
+	operators := by(*c)
+	reader, err := o.reader()
+	if err != nil {
+		return nil, err
+	}
+	namespaces := o.installers.Unsettled(*c, operators)
+	if len(namespaces) > mostNamespaces {
+		namespaces = []string{""}
+	}
+	for _, namespace := range namespaces {
+		more, err := readAll(ctx, reader, installer.PodKinds(), namespace)
+		if err != nil {
+			return nil, err
+		}
+		c.Objects, c.Unread = append(c.Objects, more.Objects...), append(c.Unread, more.Unread...)
+	}
+	slices.Sort(c.Unread)
+	c.Unread = slices.Compact(c.Unread)
+	return o.installers.Explain(*c, operators, o.now()), nil
+}
+
+// mostNamespaces is the number of namespaces from which pods are read one by one. With more, one read of all costs less.
+const mostNamespaces = 16
 
 // isUnread reports whether the objects of a kind may not be read, or an archive lacks them.
 func isUnread(err error) bool {

@@ -63,7 +63,11 @@ func (o *options) wait(ctx context.Context, name, goal string, reached func(oper
 	}
 	last := ""
 	err = o.follow(ctx, namespace, func(cluster installer.Cluster) (bool, error) {
-		operators := named(o.installers.Operators(cluster), name)
+		operators, err := o.describe(ctx, &cluster, o.installers.Operators)
+		if err != nil {
+			return true, err
+		}
+		operators = named(operators, name)
 		if len(operators) > 0 && !slices.ContainsFunc(operators, func(op operator.Operator) bool { return !reached(op) }) {
 			for _, op := range operators {
 				fmt.Fprintf(o.Out, "operator/%s is %s\n", op.Name, goal)

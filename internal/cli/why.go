@@ -24,7 +24,7 @@ func whyCommand(o *options) *cobra.Command {
 
 NAME is the name of a Subscription, package, ClusterServiceVersion or PlatformOperator.
 
-The exit code is 0 if nothing blocks the operator, 2 if an update is held, 3 if something is broken, and 1 if the command fails, or
+The exit code is 0 if nothing blocks the operator, 2 if an update is held or takes long, 3 if something is broken, and 1 if the command fails, or
 you may not read the objects that it needs.`,
 		Example: `  # Why is the operator foo not updated?
   kubectl operator-status why foo -n operators`,
@@ -53,7 +53,7 @@ func codeOf(i operator.Impact) exit {
 	switch i {
 	case operator.Broken:
 		return exitBroken
-	case operator.Held:
+	case operator.Held, operator.Waiting:
 		return exitHeld
 	default:
 		return exitOK

@@ -58,11 +58,28 @@ type Operator struct {
 	// Approval is the plan that waits for a user to approve it, or nil.
 	Approval *Approval
 
-	// Blockers keep the operator from running or being up to date. Those with impact Broken are first.
+	// Blockers keep the operator from running or being up to date. The worst are first.
 	Blockers []Blocker
+
+	// Unfinished is the installation or update in progress, or nil.
+	Unfinished *Unfinished
 
 	// Unread are the kinds that may not be read and could reveal more blockers.
 	Unread []string
+}
+
+// Unfinished is an installation or update that has not ended, or not begun.
+type Unfinished struct {
+	// Ref is the object that reports it, such as a ClusterServiceVersion.
+	Ref
+
+	Reason, Message string
+
+	// Since is when it began.
+	Since metav1.Time
+
+	// Steps are the actions that a user can take if it takes long.
+	Steps []Step
 }
 
 // Ref identifies an object in messages and commands.
@@ -111,9 +128,13 @@ type Impact string
 
 // Impacts, the worst first.
 const (
-	Broken Impact = "Broken" // a user has to repair something
-	Held   Impact = "Held"   // an update waits, and continues by itself or with an approval
+	Broken  Impact = "Broken"  // a user has to repair something
+	Held    Impact = "Held"    // an update waits, and continues by itself or with an approval
+	Waiting Impact = "Waiting" // it takes long to run as declared, and nothing is known to be wrong
 )
+
+// Rank orders impacts, the worst first.
+func (i Impact) Rank() int { return slices.Index([]Impact{Broken, Held, Waiting}, i) }
 
 // Blocker is one thing that keeps an operator from running or from being up to date.
 type Blocker struct {

@@ -26,7 +26,10 @@ import (
 // Installer describes these operators.
 type Installer struct{}
 
-var _ installer.Installer = Installer{}
+var (
+	_ installer.Installer = Installer{}
+	_ installer.Runner    = Installer{}
+)
 
 // Name implements installer.Installer. It is that of operators whose workloads have no mark of another one.
 func (Installer) Name() string { return string(holdv1alpha1.InstallerWorkload) }
@@ -46,6 +49,11 @@ func (Installer) Operators(c installer.Cluster) []operator.Operator {
 		out = append(out, describe(of, some, c))
 	}
 	return operator.Sorted(out)
+}
+
+// Runs implements installer.Runner.
+func (Installer) Runs(op operator.Operator, w installer.Workload) bool {
+	return !w.OfCSV && Owner(w) == op.Reference
 }
 
 // Owner returns the operator that a workload without ClusterServiceVersion belongs to. OLM v1 installs with Helm's code, and marks objects as
@@ -71,6 +79,9 @@ func installerOf(of holdv1alpha1.OperatorReference, w installer.Workload) string
 type Controller struct {
 	installer.Workload
 
+	// Object is the workload itself.
+	Object installer.Object
+
 	// Definitions are the names of the CustomResourceDefinitions, sorted.
 	Definitions []string
 }
@@ -85,7 +96,7 @@ func In(c installer.Cluster) []Controller {
 			continue
 		}
 		if definitions := served[types.NamespacedName{Namespace: w.Namespace, Name: w.ServiceAccount}]; len(definitions) > 0 {
-			out = append(out, Controller{w, definitions})
+			out = append(out, Controller{w, object, definitions})
 		}
 	}
 	slices.SortFunc(out, func(a, b Controller) int {

@@ -178,7 +178,7 @@ func TestTree(t *testing.T) {
 	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: "foo", Name: "release"}
 	release := func(d *appsv1.Deployment) {
 		d.Annotations = map[string]string{"meta.helm.sh/release-name": "release", "meta.helm.sh/release-namespace": "foo"}
-		d.Status.AvailableReplicas = 1
+		d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas = 1, 1, 1
 	}
 	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "audit"}, Spec: holdv1alpha1.UpgradeHoldSpec{Operator: of}}
 	hold.Status.Conditions = []metav1.Condition{{Type: holdv1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Message: "An audit"}}

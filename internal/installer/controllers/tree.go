@@ -27,7 +27,7 @@ func (Installer) Tree(c installer.Cluster, op operator.Operator) (operator.Node,
 	for _, w := range In(c) {
 		if Owner(w.Workload) == op.Reference {
 			found = true
-			out.Children = append(out.Children, workloadNode(w))
+			out.Children = append(out.Children, workloadNode(w, c))
 		}
 	}
 	for _, probe := range installer.Values[v1alpha1.Probe](c) {
@@ -55,12 +55,12 @@ func rootOf(of holdv1alpha1.OperatorReference) string {
 	}
 }
 
-func workloadNode(w Controller) operator.Node {
-	out := operator.Node{Name: w.String(), State: string(w.State)}
-	if w.State == operator.Running {
-		out.State = "Available"
+func workloadNode(w Controller, c installer.Cluster) operator.Node {
+	out := operator.Node{Name: w.String(), State: "Available"}
+	if node := installer.WorkloadNode(w.Object, c); node != nil {
+		out = *node
 	}
-	out.Children = []operator.Node{{Name: installer.Count(len(w.Definitions), "CustomResourceDefinition"), State: "Served"}}
+	out.Children = append(out.Children, operator.Node{Name: installer.Count(len(w.Definitions), "CustomResourceDefinition"), State: "Served"})
 	return out
 }
 

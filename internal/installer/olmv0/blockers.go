@@ -30,9 +30,9 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 	for _, t := range broken {
 		c := status.GetCondition(t)
 		switch {
-		case c.Status != corev1.ConditionTrue || subscriptionstatus.IsInProgress(c):
-		case t == v1alpha1.SubscriptionResolutionFailed:
+		case t == v1alpha1.SubscriptionResolutionFailed && c.Status == corev1.ConditionTrue:
 			out = append(out, unresolvable(sub, c, n)...)
+		case c.Status != corev1.ConditionTrue || subscriptionstatus.IsInProgress(status, c):
 		default:
 			out = append(out, brokenBy(sub, c))
 		}
@@ -58,16 +58,17 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 	return distinct(out)
 }
 
-// blockingSubscription returns the Subscription whose update OLM holds, if that makes the resolution of the whole namespace
-// fail: OLM then has two versions of an operator installed, of which a Subscription wants one.
-func (n *namespace) blockingSubscription(message string) *v1alpha1.Subscription {
+// blockingSubscription returns the Subscription whose update has begun, or is held by OLM, if that makes the resolution of the whole
+// namespace fail: OLM then has two versions of an operator installed, of which a Subscription wants one.
+func (n *namespace) blockingSubscription(failed v1alpha1.SubscriptionCondition) (by *v1alpha1.Subscription, held bool) {
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]
-		if target := sub.Status.CurrentCSV; n.HeldByOLM(sub).Held && strings.Contains(message, target) {
-			return sub
+		held := n.HeldByOLM(sub).Held && strings.Contains(failed.Message, sub.Status.CurrentCSV)
+		if held || bridge.Updating(sub, failed, n.CSVs) {
+			return sub, held
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // brokenBy returns the blocker of a condition that a user has to end.
@@ -77,15 +78,18 @@ func brokenBy(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) oper
 }
 
 // unresolvable returns the blockers of a Subscription whose resolution failed: OLM reports a failure for the whole namespace
-// while it holds an update in it, and for up to 15 minutes after an update.
+// while an update in it is held or in progress, and for up to 15 minutes after an update.
 func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, n *namespace) []operator.Blocker {
 	out := operator.Blocker{Impact: operator.Held, By: "Subscription " + sub.Namespace + "/" + sub.Name, Reason: c.Reason, Since: since(c)}
-	if by := n.blockingSubscription(c.Message); by != nil {
+	if by, held := n.blockingSubscription(c); by != nil {
 		if by.Name == sub.Name {
-			return nil // the hold is its blocker
+			return nil // its own blockers tell why
 		}
 		out.By = "Subscription " + by.Namespace + "/" + by.Name
-		out.Cause = fmt.Sprintf("OLM cannot resolve namespace %s while it holds the update of %s to %s", sub.Namespace, by.Name, by.Status.CurrentCSV)
+		out.Cause = fmt.Sprintf("OLM cannot resolve namespace %s while %s is being updated to %s", sub.Namespace, by.Name, by.Status.CurrentCSV)
+		if held {
+			out.Cause = fmt.Sprintf("OLM cannot resolve namespace %s while it holds the update of %s to %s", sub.Namespace, by.Name, by.Status.CurrentCSV)
+		}
 		out.Steps = []operator.Step{{To: "To see its blockers", Command: fmt.Sprintf("kubectl operator-status why -n %s %s", by.Namespace, by.Name)}}
 		return []operator.Blocker{out}
 	}

@@ -24,6 +24,7 @@ var (
 	_ installer.Installer = Installer{}
 	_ installer.Checker   = Installer{}
 	_ installer.Outliner  = Installer{}
+	_ installer.Runner    = Installer{}
 )
 
 // Name implements installer.Installer.
@@ -37,7 +38,13 @@ func (Installer) Check(c installer.Cluster) []operator.Operator { return Check(c
 
 // Tree implements installer.Outliner.
 func (i Installer) Tree(c installer.Cluster, op operator.Operator) (operator.Node, bool) {
-	return Tree(clusterOf(c), installer.Values[appsv1.Deployment](c), op), op.Installer == i.Name()
+	return Tree(clusterOf(c), c, op), op.Installer == i.Name()
+}
+
+// Runs implements installer.Runner.
+func (i Installer) Runs(op operator.Operator, w installer.Workload) bool {
+	owner := w.Labels["olm.owner"]
+	return op.Installer == i.Name() && owner != "" && (owner == op.Installed || owner == op.Update)
 }
 
 // NotCopied excludes the copies that OLM makes of a ClusterServiceVersion in every namespace.

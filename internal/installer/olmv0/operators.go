@@ -4,7 +4,9 @@ package olmv0
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -175,12 +177,46 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 	if target := sub.Status.CurrentCSV; target != out.Installed {
 		out.Update = target
 	}
-	out.Blockers = blockersOf(sub, status, n, plan)
+	out.Blockers, out.Unfinished = blockersOf(sub, status, n, plan), n.unfinished(sub, plan)
 	out.Unread = n.unreadOf(ClusterServiceVersions, Probes)
 	if !reported(sub) {
 		addUnread(&out, n.undecided(sub, catalog))
 	}
 	return out
+}
+
+// unfinished returns the object that OLM is processing for a Subscription, or has not begun to process, or nil.
+func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan) *operator.Unfinished {
+	to := func(kind, resource, name string) *operator.Unfinished {
+		return &operator.Unfinished{
+			Ref:   operator.Ref{Kind: kind, Namespace: sub.Namespace, Name: name},
+			Steps: []operator.Step{{To: "To see it", Command: fmt.Sprintf("kubectl describe %s -n %s %s", resource, sub.Namespace, name)}},
+		}
+	}
+	if csv := n.CSVs[sub.Status.CurrentCSV]; csv != nil {
+		if csv.Status.Phase == olm.CSVPhaseSucceeded {
+			return nil
+		}
+		out := to(v1alpha1.ClusterServiceVersionKind, "clusterserviceversion.operators.coreos.com", csv.Name)
+		out.Since, out.Reason = csv.CreationTimestamp, cmp.Or(string(csv.Status.Phase), "NotReconciled")
+		out.Message = cmp.Or(csv.Status.Message, "OLM has not begun to install it")
+		return out
+	}
+	switch {
+	case n.isUnread(InstallPlans) || n.isUnread(ClusterServiceVersions):
+		return nil
+	case plan != nil && plan.Status.Phase != olm.InstallPlanPhaseComplete:
+		out := to(olm.InstallPlanKind, "installplan.operators.coreos.com", plan.Name)
+		out.Since, out.Reason = plan.CreationTimestamp, cmp.Or(string(plan.Status.Phase), "NotReconciled")
+		out.Message = cmp.Or(plan.Status.Message, "it installs "+strings.Join(plan.Spec.ClusterServiceVersionNames, ", "))
+		return out
+	case sub.Status.CurrentCSV == "" && sub.Status.InstalledCSV == "":
+		out := to(v1alpha1.SubscriptionKind, "subscription.operators.coreos.com", sub.Name)
+		out.Since, out.Reason = sub.CreationTimestamp, "NotResolved"
+		out.Message = "no version has been chosen for it: check that OLM, or the lifecycle manager of operator-status, runs"
+		return out
+	}
+	return nil
 }
 
 // undecided returns the kinds that may not be read and on which OLM's handling of a Subscription depends.

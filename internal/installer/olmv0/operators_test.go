@@ -251,6 +251,18 @@ func TestOperators(t *testing.T) {
 				Steps:    []string{"To see why: kubectl describe operatorcondition -n default foo.v1"},
 			},
 		},
+		"UpdatingUnresolved": {
+			reason: "That OLM cannot resolve the namespace is a consequence of the update, which no cause may replace.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("foo.v2", "foo.v2", condition(v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue,
+					"ConstraintsNotSatisfiable", "constraints not satisfiable: @existing/default//foo.v1 and @existing/default//foo.v2 originate from package foo, "+
+						"clusterserviceversion foo.v1 exists and is not referenced by a subscription"))},
+				CatalogSources:         []olm.CatalogSource{catalog()},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseReplacing), csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling)},
+				InstallPlans:           []olm.InstallPlan{plan(olm.InstallPlanPhaseComplete, "foo.v2")},
+			},
+			want: brief{State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: unknown, Update: "foo.v2"},
+		},
 		"OutdatedFailure": {
 			reason: "OLM does not resolve anew when it has deleted the version because of which the resolution failed.",
 			in: Cluster{
@@ -326,6 +338,24 @@ func TestUnresolvedNeighbor(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, inBrief(got[0])); diff != "" {
 		t.Errorf("-want +got\n%s\n%+v", diff, got[0].Blockers)
+	}
+}
+
+// TestUpdatingNeighbor verifies that a Subscription waits for the update of another, during which OLM resolves nothing in the namespace.
+func TestUpdatingNeighbor(t *testing.T) {
+	failed := condition(v1alpha1.SubscriptionResolutionFailed, corev1.ConditionTrue, "ConstraintsNotSatisfiable",
+		"@existing/default//foo.v2 and @existing/default//foo.v1 originate from package foo")
+	neighbor := sub("", "", failed)
+	neighbor.Name, neighbor.Spec.Package = "bar", "bar"
+	in := Cluster{
+		Subscriptions:          []v1alpha1.Subscription{sub("foo.v2", "foo.v2", failed), neighbor},
+		CatalogSources:         []olm.CatalogSource{catalog()},
+		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseReplacing), csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling)},
+	}
+	golden.Open(t).Check(t, "UpdatingNeighbor", shared("A Subscription waits for the update of another.", in))
+	got := Operators(in)
+	if want := []string{"Held by Subscription default/foo: ConstraintsNotSatisfiable"}; !slices.Equal(inBrief(got[0]).Blockers, want) {
+		t.Errorf("got %v, want %v", inBrief(got[0]).Blockers, want)
 	}
 }
 

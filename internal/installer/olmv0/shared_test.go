@@ -106,7 +106,7 @@ func shared(reason string, c Cluster, deployments ...appsv1.Deployment) sharedCa
 			to.Blockers = append(to.Blockers, blocker)
 		}
 		out.Operators = append(out.Operators, to)
-		out.Trees = append(out.Trees, lines(Tree(c, deployments, o)))
+		out.Trees = append(out.Trees, lines(Tree(c, withDeployments(deployments), o)))
 	}
 	return out
 }

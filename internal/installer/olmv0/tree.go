@@ -1,7 +1,6 @@
 package olmv0
 
 import (
-	"fmt"
 	"strings"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -17,14 +16,14 @@ import (
 )
 
 // Tree returns the objects that an operator consists of: its PlatformOperator, Subscription, InstallPlan,
-// ClusterServiceVersions, Deployments and Probe, and the custom resources that block it. Healthy objects are only counted
-// if they may be many.
-func Tree(c Cluster, deployments []appsv1.Deployment, op operator.Operator) operator.Node {
+// ClusterServiceVersions, Deployments and Probe, and the pods and custom resources that block it. Healthy objects are only
+// counted if they may be many. workloads has the Deployments, and the objects of installer.PodKinds.
+func Tree(c Cluster, workloads installer.Cluster, op operator.Operator) operator.Node {
 	n := byNamespace(c)[op.Namespace]
 	out := operator.Node{Name: "Operator " + op.Namespace + "/" + op.Name, State: string(op.State)}
 	for _, name := range []string{op.Installed, op.Update} {
 		if csv := n.CSVs[name]; csv != nil {
-			out.Children = append(out.Children, n.csvNode(csv, deployments))
+			out.Children = append(out.Children, n.csvNode(csv, workloads))
 		}
 	}
 	if sub := n.subscription(op.Name); sub != nil {
@@ -96,12 +95,12 @@ func planMessage(plan *olm.InstallPlan) string {
 	return out
 }
 
-func (n *namespace) csvNode(csv *v1alpha1.ClusterServiceVersion, deployments []appsv1.Deployment) operator.Node {
+func (n *namespace) csvNode(csv *v1alpha1.ClusterServiceVersion, workloads installer.Cluster) operator.Node {
 	out := operator.Node{Name: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, State: string(csv.Status.Phase)}
 	if csv.Status.Phase != olm.CSVPhaseSucceeded {
 		out.Message = csv.Status.Message
 	}
-	out.Children = deploymentNodes(csv, deployments)
+	out.Children = deploymentNodes(csv, workloads)
 	if condition := n.OperatorConditions[csv.Name]; condition != nil {
 		out.Children = append(out.Children, conditionNodes(condition)...)
 	}
@@ -111,41 +110,25 @@ func (n *namespace) csvNode(csv *v1alpha1.ClusterServiceVersion, deployments []a
 	return out
 }
 
-// deploymentNodes returns the Deployments of a ClusterServiceVersion. Those that are available are counted.
-func deploymentNodes(csv *v1alpha1.ClusterServiceVersion, deployments []appsv1.Deployment) []operator.Node {
+// deploymentNodes returns the Deployments of a ClusterServiceVersion. Those that run as declared are counted.
+func deploymentNodes(csv *v1alpha1.ClusterServiceVersion, c installer.Cluster) []operator.Node {
 	var out []operator.Node
 	available := 0
-	for i := range deployments {
-		d := &deployments[i]
-		desired := int32(1)
-		if d.Spec.Replicas != nil {
-			desired = *d.Spec.Replicas
+	for _, o := range c.Objects {
+		d, ok := o.(*appsv1.Deployment)
+		if !ok || d.Namespace != csv.Namespace || d.Labels["olm.owner"] != csv.Name {
+			continue
 		}
-		switch {
-		case d.Namespace != csv.Namespace || d.Labels["olm.owner"] != csv.Name:
-		case d.Status.ObservedGeneration >= d.Generation && d.Status.AvailableReplicas >= desired:
+		if node := installer.WorkloadNode(d, c); node != nil {
+			out = append(out, *node)
+		} else {
 			available++
-		default:
-			out = append(out, operator.Node{
-				Name: "Deployment " + d.Namespace + "/" + d.Name, State: fmt.Sprintf("%d/%d", d.Status.AvailableReplicas, desired),
-				Message: unavailable(d),
-			})
 		}
 	}
 	if available > 0 {
 		out = append(out, operator.Node{Name: installer.Count(available, "Deployment"), State: "Available"})
 	}
 	return out
-}
-
-// unavailable returns why a Deployment is not available, as far as it reports that.
-func unavailable(d *appsv1.Deployment) string {
-	for _, c := range d.Status.Conditions {
-		if c.Status != "True" && (c.Type == appsv1.DeploymentAvailable || c.Type == appsv1.DeploymentProgressing) {
-			return c.Message
-		}
-	}
-	return ""
 }
 
 // conditionNodes returns an OperatorCondition that has an effect on updates.

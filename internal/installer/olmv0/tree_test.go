@@ -13,6 +13,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/test/golden"
 )
@@ -28,9 +29,17 @@ func lines(n operator.Node) []string {
 	return out
 }
 
+func withDeployments(deployments []appsv1.Deployment) installer.Cluster {
+	var out installer.Cluster
+	for i := range deployments {
+		out.Objects = append(out.Objects, &deployments[i])
+	}
+	return out
+}
+
 func deployment(name, owner string, available int32) appsv1.Deployment {
 	out := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"olm.owner": owner}}}
-	out.Status.AvailableReplicas = available
+	out.Status.Replicas, out.Status.UpdatedReplicas, out.Status.AvailableReplicas = 1, 1, available
 	if available == 0 {
 		out.Status.Conditions = []appsv1.DeploymentCondition{{
 			Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Message: "Deployment does not have minimum availability.",
@@ -52,6 +61,8 @@ func notUpgradeable() v1alpha1.Probe {
 }
 
 func TestTree(t *testing.T) {
+	updating := deployment("foo", "foo.v2", 1)
+	updating.Status.Replicas = 2
 	composed := platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: "foos"}}
 	composed.Status.Conditions = []metav1.Condition{{Type: platformv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Message: "ConfigMap is not ready"}}
 	composed.Status.Resources = []platformv1alpha1.ResourceStatus{
@@ -108,6 +119,19 @@ func TestTree(t *testing.T) {
 				". . . . 6 custom resources | Not blocking",
 			},
 		},
+		"Updating": {
+			reason: "A Deployment is not available in the new version because the old one is.",
+			in: Cluster{
+				Subscriptions: []v1alpha1.Subscription{sub("foo.v2", "foo.v2")}, CatalogSources: []olm.CatalogSource{catalog()},
+				ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v2", "", olm.CSVPhaseInstalling)},
+			},
+			deployments: []appsv1.Deployment{updating},
+			want: []string{
+				"Subscription default/foo | UpToDate=False",
+				". ClusterServiceVersion default/foo.v2 | Installing",
+				". . Deployment default/foo | Updating | 1 of 1 pods are of the new version, and 1 of an older one",
+			},
+		},
 		"Unsubscribed": {
 			reason: "Without a Subscription, the ClusterServiceVersion is the root.",
 			in:     Cluster{ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseFailed)}},
@@ -123,7 +147,7 @@ func TestTree(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			goldens.Check(t, name, shared(tc.reason, tc.in, tc.deployments...))
-			if diff := cmp.Diff(tc.want, lines(Tree(tc.in, tc.deployments, Operators(tc.in)[0]))); diff != "" {
+			if diff := cmp.Diff(tc.want, lines(Tree(tc.in, withDeployments(tc.deployments), Operators(tc.in)[0]))); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})

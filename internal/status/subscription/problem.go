@@ -16,7 +16,7 @@ var broken, waits = TypesOf(Broken), TypesOf(Waits)
 // ProblemOf returns the worst problem of a Subscription, from its condition, or nil. A wait is not a problem.
 func ProblemOf(status *v1alpha1.SubscriptionStatus) *Problem {
 	return first(status, slices.DeleteFunc(slices.Clone(broken), func(t v1alpha1.SubscriptionConditionType) bool {
-		return IsInProgress(status.GetCondition(t))
+		return IsInProgress(status, status.GetCondition(t))
 	}))
 }
 
@@ -27,10 +27,10 @@ var inProgressReasons = []string{
 }
 
 // IsInProgress reports whether a condition is InstallPlanPending with a reason that means that the plan is being applied or only
-// needs approval, or reports that an UpgradeHold keeps OLM from creating the plan.
-func IsInProgress(c v1alpha1.SubscriptionCondition) bool {
+// needs approval, or reports that an UpgradeHold keeps OLM from creating the plan, or that OLM cannot resolve during the update.
+func IsInProgress(status *v1alpha1.SubscriptionStatus, c v1alpha1.SubscriptionCondition) bool {
 	return c.Type == v1alpha1.SubscriptionInstallPlanPending && slices.Contains(inProgressReasons, c.Reason) ||
-		csvchain.IsDenial(c)
+		csvchain.IsDenial(c) || csvchain.IsOfUpdate(status, c)
 }
 
 // WaitOf returns why a Subscription waits although nothing is wrong, or nil.

@@ -181,7 +181,7 @@ func TestCompute(t *testing.T) {
 					conditions[string(c.Type)] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
 				}
 				seen[fmt.Sprintf("%s=%s", c.Type, c.Status)] = true
-				if c.Message == "" && !IsInProgress(c) {
+				if c.Message == "" && !IsInProgress(&got, c) {
 					t.Errorf("%s has no message", c.Type)
 				}
 			}

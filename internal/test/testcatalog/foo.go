@@ -41,13 +41,22 @@ func Holding(name string, versions ...string) []Foo {
 	return out
 }
 
-// NeverStarts is a Change: the pods of the operator's Deployment select a node that does not exist, and the Deployment
-// exceeds its progress deadline after two seconds.
-func NeverStarts(csv, _ *unstructured.Unstructured) {
+// Unschedulable is a Change: the pods of the operator's Deployment select a node that does not exist.
+func Unschedulable(csv, _ *unstructured.Unstructured) {
+	changeDeployment(csv, func(spec map[string]any) {
+		spec["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"no": "such-node"}
+	})
+}
+
+// NeverStarts is Unschedulable, and the Deployment exceeds its progress deadline after two seconds.
+func NeverStarts(csv, crd *unstructured.Unstructured) {
+	Unschedulable(csv, crd)
+	changeDeployment(csv, func(spec map[string]any) { spec["progressDeadlineSeconds"] = int64(2) })
+}
+
+func changeDeployment(csv *unstructured.Unstructured, change func(spec map[string]any)) {
 	deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
-	spec := deployments[0].(map[string]any)["spec"].(map[string]any)
-	spec["progressDeadlineSeconds"] = int64(2)
-	spec["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"no": "such-node"}
+	change(deployments[0].(map[string]any)["spec"].(map[string]any))
 	_ = unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments") // it exists
 }
 

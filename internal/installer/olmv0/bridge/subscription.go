@@ -174,6 +174,8 @@ func (in Inputs) running() string {
 func (in Inputs) resolution() *subscriptionstatus.Resolution {
 	failed := in.Subscription.Status.GetCondition(v1alpha1.SubscriptionResolutionFailed)
 	switch {
+	case Updating(in.Subscription, failed, in.CSVs):
+		return &subscriptionstatus.Resolution{Newest: in.Subscription.Status.CurrentCSV}
 	case failed.Status == corev1.ConditionTrue:
 		return &subscriptionstatus.Resolution{Problem: &subscriptionstatus.Problem{Reason: in.reasonOf(failed), Message: failed.Message}}
 	case in.DeniedUpdate != "":
@@ -314,6 +316,13 @@ func OutdatedFailure(sub *v1alpha1.Subscription, csvs map[string]*v1alpha1.Clust
 		}
 	}
 	return ""
+}
+
+// Updating reports whether a condition ResolutionFailed, of a Subscription or of another in its namespace, is due to the update of the
+// Subscription, which has begun and not ended.
+func Updating(sub *v1alpha1.Subscription, failed v1alpha1.SubscriptionCondition, csvs map[string]*v1alpha1.ClusterServiceVersion) bool {
+	current := csvs[sub.Status.CurrentCSV]
+	return csvchain.IsOfUpdate(&sub.Status, failed) && current != nil && current.Status.Phase != olm.CSVPhaseSucceeded
 }
 
 // approvalMissing returns UpgradeHeld if an update needs approval by a user and no other condition reports that, or nil.

@@ -3,6 +3,7 @@
 
 import {
   heldByOLM,
+  isUpdating,
   Namespace,
   outdatedFailure,
   reported,
@@ -119,10 +120,10 @@ function isInProgress(c: Condition): boolean {
   );
 }
 
-/** Returns the Subscription whose held update makes the resolution of the whole namespace fail. */
-function holdThatFails(message: string, n: Namespace): Subscription | undefined {
-  return n.subscriptions.find(
-    sub => heldByOLM(sub, n).held && message.includes(sub.status?.currentCSV ?? '')
+/** Reports whether OLM holds an update, and the resolution of the whole namespace fails because of that. */
+function failsByHold(sub: Subscription, failed: Condition, n: Namespace): boolean {
+  return (
+    heldByOLM(sub, n).held && (failed.message ?? '').includes(sub.status?.currentCSV ?? '')
   );
 }
 
@@ -142,17 +143,20 @@ function cause(c: Condition): { reason: string; since?: string; cause: string } 
 /** Returns what a failed resolution of the whole namespace means for a Subscription. */
 function unresolvable(sub: Subscription, c: Condition, n: Namespace): Blocker[] {
   const { namespace, name } = sub.metadata;
-  const by = holdThatFails(c.message ?? '', n);
+  const by = n.subscriptions.find(s => failsByHold(s, c, n) || isUpdating(s, c, n.csvs));
   if (by) {
     if (by.metadata.name === name) {
-      return []; // the hold is its blocker
+      return []; // its own blockers tell why
     }
+    const update = `${by.metadata.name} to ${by.status?.currentCSV}`;
     return [
       {
         ...cause(c),
         impact: 'Held',
         by: `Subscription ${nameOf(by)}`,
-        cause: `OLM cannot resolve namespace ${namespace} while it holds the update of ${by.metadata.name} to ${by.status?.currentCSV}`,
+        cause: failsByHold(by, c, n)
+          ? `OLM cannot resolve namespace ${namespace} while it holds the update of ${update}`
+          : `OLM cannot resolve namespace ${namespace} while ${by.metadata.name} is being updated to ${by.status?.currentCSV}`,
         steps: [
           {
             to: 'To see its blockers',

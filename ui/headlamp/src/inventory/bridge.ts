@@ -196,7 +196,7 @@ export function conditions(
     subscription: sub,
     installedCSV: installedCSV(sub, n.csvs),
     catalog: catalog && catalogState(catalog, sub),
-    resolution: resolution(sub),
+    resolution: resolution(sub, n.csvs),
     plan: byGate ? { ...plan, spec: { ...plan.spec, approval: 'Automatic' } } : plan,
     csvs: n.csvs,
     gate: verdict.ours ? verdict.gate : held,
@@ -240,9 +240,12 @@ function installedCSV(sub: Subscription, csvs: CSVs): string {
   return begun(csv) ? csv.metadata.name : '';
 }
 
-function resolution(sub: Subscription) {
+function resolution(sub: Subscription, csvs: CSVs) {
   const status = sub.status;
   const failed = find(status?.conditions, 'ResolutionFailed');
+  if (isUpdating(sub, failed, csvs)) {
+    return { newest: status?.currentCSV };
+  }
   if (failed?.status === 'True') {
     return { problem: { reason: reasonOf(sub, failed), message: failed.message ?? '' } };
   }
@@ -320,6 +323,23 @@ function catalogState(source: CatalogSource, sub: Subscription) {
     message = `OLM's connection to ${state?.address || 'it'} is ${observed}`;
   }
   return { read: health === 'True' || !!sub.status?.currentCSV, health, reason, message };
+}
+
+/**
+ * Reports whether a failed resolution, of a Subscription or of another in its namespace, is due to the update of the Subscription, which
+ * has begun and not ended.
+ */
+export function isUpdating(sub: Subscription, failed: Condition | undefined, csvs: CSVs): boolean {
+  const current = sub.status?.currentCSV;
+  const csv = current && csvs.get(current);
+  if (failed?.status !== 'True' || !csv || csv.status?.phase === 'Succeeded') {
+    return false;
+  }
+  const twice =
+    /@existing\/[^/\s]*\/\/(\S+) and @existing\/[^/\s]*\/\/(\S+) originate from package /g;
+  return [...(failed.message ?? '').matchAll(twice)].some(
+    ([, one, other]) => one === current || other === current
+  );
 }
 
 /** Returns a deleted version because of which the resolution of a namespace failed; "" if there is none. */

@@ -216,6 +216,8 @@ export interface Deployment {
   spec?: { replicas?: number | null };
   status?: {
     observedGeneration?: number;
+    replicas?: number;
+    updatedReplicas?: number;
     availableReplicas?: number;
     conditions?: Condition[] | null;
   };

@@ -129,7 +129,7 @@ function csvNode(csv: ClusterServiceVersion, n: Namespace, deployments: Deployme
   return out;
 }
 
-/** Returns the Deployments of a ClusterServiceVersion. Those that are available are counted. */
+/** Returns the Deployments of a ClusterServiceVersion. Those that run as declared are counted. */
 function deploymentNodes(csv: ClusterServiceVersion, deployments: Deployment[]): Node[] {
   const out: Node[] = [];
   let available = 0;
@@ -140,8 +140,23 @@ function deploymentNodes(csv: ClusterServiceVersion, deployments: Deployment[]):
     }
     const desired = d.spec?.replicas ?? 1;
     const ready = d.status?.availableReplicas ?? 0;
-    if ((d.status?.observedGeneration ?? 0) >= generation && ready >= desired) {
+    const updated = d.status?.updatedReplicas ?? 0;
+    const old = Math.max((d.status?.replicas ?? 0) - updated, 0);
+    const enough = ready >= desired;
+    if (
+      (d.status?.observedGeneration ?? 0) >= generation &&
+      enough &&
+      updated >= desired &&
+      old === 0
+    ) {
       available++;
+      continue;
+    }
+    if (old > 0 || enough) {
+      out.push({
+        ...node('Deployment', namespace, name, 'Updating'),
+        message: `${updated} of ${desired} pods are of the new version, and ${old} of an older one`,
+      });
       continue;
     }
     const why = d.status?.conditions?.find(

@@ -1,0 +1,245 @@
+package installer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+// single is an Installer with one operator, which runs in every workload of its namespace.
+type single struct{ op operator.Operator }
+
+func (single) Name() string                               { return "Single" }
+func (single) Kinds() []Kind                              { return nil }
+func (s single) Operators(Cluster) []operator.Operator    { return []operator.Operator{s.op} }
+func (single) Runs(op operator.Operator, w Workload) bool { return op.Namespace == w.Namespace }
+func at(second int64) metav1.Time                         { return metav1.Unix(second, 0) }
+func owned(kind, name string) metav1.ObjectMeta           { return ownedBy(kind, name, name+"-1") }
+func waitingFor(reason, message string) corev1.ContainerState {
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+}
+
+func ownedBy(kind, owner, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: "foo", Name: name, UID: types.UID(name), CreationTimestamp: at(100),
+		OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: owner, UID: types.UID(owner), Controller: new(true)}},
+	}
+}
+
+// deployment returns one with pods of the declared and of an older version, of which one is available.
+func deployment(replicas, all, updated int32) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "foo", UID: "foo", Generation: 2},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas},
+		Status:     appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: all, UpdatedReplicas: updated, AvailableReplicas: 1},
+	}
+}
+
+func replicaSet(name, revision string) *appsv1.ReplicaSet {
+	out := &appsv1.ReplicaSet{ObjectMeta: ownedBy("Deployment", "foo", name)}
+	out.Annotations = map[string]string{"deployment.kubernetes.io/revision": revision}
+	return out
+}
+
+// pod returns one of a ReplicaSet that is not ready since second 200.
+func pod(of string, change func(*corev1.Pod)) *corev1.Pod {
+	out := &corev1.Pod{ObjectMeta: owned("ReplicaSet", of)}
+	out.Status.Phase = corev1.PodPending
+	out.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at(200)}}
+	change(out)
+	return out
+}
+
+func withContainer(state corev1.ContainerState, restarts int32, last *corev1.ContainerStateTerminated) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "manager", State: state, RestartCount: restarts, LastTerminationState: corev1.ContainerState{Terminated: last},
+		}}
+	}
+}
+
+func warningAbout(kind, name, reason, message string) *corev1.Event {
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: name + reason}, Type: corev1.EventTypeWarning, Reason: reason, Message: message,
+		InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: "foo", Name: name}, FirstTimestamp: at(210), LastTimestamp: at(290),
+	}
+}
+
+// TestExplain verifies the blockers of workloads that do not run as declared.
+func TestExplain(t *testing.T) {
+	oldAndNew := []Object{replicaSet("old", "1"), replicaSet("new", "2"), pod("old", func(p *corev1.Pod) {
+		p.Status.Phase, p.Status.Conditions[0].Status = corev1.PodRunning, corev1.ConditionTrue
+	})}
+	exited := &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "no such flag"}
+	unresolved := &operator.Unfinished{
+		Ref: operator.Ref{Kind: "Subscription", Namespace: "foo", Name: "foo"}, Reason: "NotResolved", Message: "nobody", Since: at(200),
+	}
+	rollout := deployment(1, 2, 1)
+	with := func(objects ...Object) []Object { return slices.Concat([]Object{rollout}, oldAndNew, objects) }
+	cases := map[string]struct {
+		reason     string
+		objects    []Object
+		unread     []string
+		unfinished *operator.Unfinished
+		second     int64    // now, or 0 for 300
+		want       []string // impact, by, reason, since: cause; and the commands
+	}{
+		"Settled": {reason: "A workload that runs as declared is not looked at.", objects: []Object{deployment(1, 1, 1), pod("foo", func(*corev1.Pod) {})}},
+		"Unscheduled": {
+			reason: "The new pod counts, and not the old one that still runs.",
+			objects: with(pod("new", func(p *corev1.Pod) {
+				p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+					Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes match", LastTransitionTime: at(150),
+				})
+			})),
+			want: []string{
+				"Broken by Pod foo/new-1, Unschedulable since 150: 0 of 1 new pods of Deployment foo/foo are ready: the pod is Pending: 0/1 nodes match",
+				"kubectl describe pod -n foo new-1",
+			},
+		},
+		"Image": {
+			reason:  "What the kubelet says of the image is the cause.",
+			objects: with(pod("new", withContainer(waitingFor("ImagePullBackOff", "no such image"), 0, nil))),
+			want: []string{
+				"Broken by Pod foo/new-1, ImagePullBackOff since 200: 0 of 1 new pods of Deployment foo/foo are ready: container manager waits: no such image",
+				"kubectl describe pod -n foo new-1",
+			},
+		},
+		"Crash": {
+			reason:  "How the container ended is the cause, and its log has more.",
+			objects: with(pod("new", withContainer(waitingFor("CrashLoopBackOff", "back-off 5m0s"), 4, exited))),
+			want: []string{
+				"Broken by Pod foo/new-1, CrashLoopBackOff since 200: 0 of 1 new pods of Deployment foo/foo are ready: container manager was restarted 4 times; " +
+					"last it ended with exit code 1 and reason Error: no such flag",
+				"kubectl describe pod -n foo new-1", "kubectl logs -n foo new-1 -c manager --previous",
+			},
+		},
+		"BetweenCrashes": {
+			reason:  "A container that runs for a moment until it crashes again is no better.",
+			objects: with(pod("new", withContainer(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, 4, exited))),
+			want: []string{
+				"Broken by Pod foo/new-1, Error since 0: 0 of 1 new pods of Deployment foo/foo are ready: container manager was restarted 4 times; " +
+					"last it ended with exit code 1 and reason Error: no such flag",
+				"kubectl describe pod -n foo new-1", "kubectl logs -n foo new-1 -c manager --previous",
+			},
+		},
+		"Starting": {
+			reason: "A pod that has just been created starts.", second: 250,
+			objects: with(pod("new", withContainer(waitingFor("ContainerCreating", ""), 0, nil))),
+		},
+		"Slow": {
+			reason:  "What takes long is said, though nothing is known to be wrong.",
+			objects: with(pod("new", withContainer(waitingFor("ContainerCreating", ""), 0, nil))),
+			want: []string{
+				"Waiting by Pod foo/new-1, NotReady since 200: 0 of 1 new pods of Deployment foo/foo are ready: the pod is Pending, and not ready",
+				"kubectl describe pod -n foo new-1",
+			},
+		},
+		"Mount": {
+			reason:  "An Event has the cause if the status has none.",
+			objects: with(pod("new", withContainer(waitingFor("ContainerCreating", ""), 0, nil)), warningAbout("Pod", "new-1", "FailedMount", "no Secret certs")),
+			want: []string{
+				"Broken by Pod foo/new-1, FailedMount since 210: 0 of 1 new pods of Deployment foo/foo are ready: no Secret certs", "kubectl describe pod -n foo new-1",
+			},
+		},
+		"MountSoon": {
+			reason: "A volume may come a moment later than its pod.", second: 250,
+			objects: with(pod("new", withContainer(waitingFor("ContainerCreating", ""), 0, nil)), warningAbout("Pod", "new-1", "FailedMount", "no Secret certs")),
+		},
+		"Unhealthy": {
+			reason: "A failing readiness probe is no failure of the operator, yet.",
+			objects: with(pod("new", withContainer(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, 0, nil)),
+				warningAbout("Pod", "new-1", "Unhealthy", "Readiness probe failed: 503")),
+			want: []string{
+				"Waiting by Pod foo/new-1, Unhealthy since 210: 0 of 1 new pods of Deployment foo/foo are ready: Readiness probe failed: 503",
+				"kubectl describe pod -n foo new-1",
+			},
+		},
+		"Quota": {
+			reason: "Pods that cannot be created have no status: their Deployment has.",
+			objects: slices.Concat([]Object{func() *appsv1.Deployment {
+				out := deployment(2, 1, 0)
+				out.Status.Conditions = []appsv1.DeploymentCondition{{
+					Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota: pods", LastTransitionTime: at(160),
+				}}
+				return out
+			}()}, oldAndNew),
+			want: []string{
+				"Broken by Deployment foo/foo, FailedCreate since 160: 0 of 2 new pods of Deployment foo/foo are ready, since they cannot be created: " +
+					"exceeded quota: pods", "kubectl describe deployment -n foo foo",
+			},
+		},
+		"StatefulSet": {
+			reason: "A StatefulSet reports what it cannot create in Events.",
+			objects: []Object{
+				&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "foo", UID: "foo"}},
+				warningAbout("StatefulSet", "foo", "FailedCreate", "denied by a webhook"),
+			},
+			want: []string{
+				"Broken by StatefulSet foo/foo, FailedCreate since 210: 0 of 1 pods of StatefulSet foo/foo are ready: denied by a webhook",
+				"kubectl describe statefulset -n foo foo",
+			},
+		},
+		"Paused": {
+			reason: "A user who pauses a Deployment holds its update.",
+			objects: slices.Concat([]Object{func() *appsv1.Deployment {
+				out := deployment(1, 1, 0)
+				out.Spec.Paused = true
+				return out
+			}()}, oldAndNew[:1], oldAndNew[2:]),
+			want: []string{
+				"Held by Deployment foo/foo, Paused since 0: Deployment foo/foo is paused, so its pods are not updated",
+				"kubectl rollout resume deployment -n foo foo",
+			},
+		},
+		"Leaving": {
+			reason:  "A pod that does not end is what its workload waits for.",
+			objects: with(pod("new", func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = new(at(150)), []string{"example.com/f"} })),
+			want: []string{
+				"Waiting by Pod foo/new-1, Terminating since 150: 0 of 1 new pods of Deployment foo/foo are ready: the pod is being deleted, and has the " +
+					"finalizers example.com/f", "kubectl describe pod -n foo new-1",
+			},
+		},
+		"Unread": {reason: "Nothing is concluded without pods.", objects: []Object{rollout}, unread: []string{Pods}, want: []string{"unread Pods"}},
+		"Unfinished": {
+			reason:     "An installation that takes long is not clear.",
+			unfinished: unresolved,
+			want:       []string{"Waiting by Subscription foo/foo, NotResolved since 200: nobody"},
+		},
+		"Begun": {
+			reason: "One that has just begun may take a moment.", second: 250,
+			unfinished: unresolved,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			all := Installers{single{operator.Operator{Namespace: "foo", Name: "foo", Unfinished: tc.unfinished}}}
+			c := Cluster{Objects: tc.objects, Unread: tc.unread}
+			op := all.Explain(c, all.Operators(c), time.Unix(cmp.Or(tc.second, 300), 0))[0]
+			var got []string
+			for _, b := range op.Blockers {
+				got = append(got, fmt.Sprintf("%s by %s, %s since %d: %s", b.Impact, b.By, b.Reason, max(b.Since.Unix(), 0), b.Cause))
+				for _, s := range b.Steps {
+					got = append(got, s.Command)
+				}
+			}
+			if len(op.Unread) > 0 {
+				got = append(got, "unread "+strings.Join(op.Unread, ", "))
+			}
+			if diff := gocmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
