@@ -115,9 +115,9 @@ const manager = "system:serviceaccount:operator-status-system:operator-status-co
 
 func subjects() map[string]subject {
 	out := map[string]subject{
-		"Definition":  {policy: "hold-definitions", resource: "customresourcedefinitions", manifest: definition, parameter: index, update: updatesDefinition},
-		"Record":      {policy: "hold-revisions", resource: "secrets", manifest: record, parameter: index, update: updatesRelease},
-		"InstallPlan": {policy: "hold-installplans", resource: "installplans", manifest: plan, parameter: hold},
+		"Definition":  {policy: "hold-definitions", resource: "customresourcedefinitions", manifest: definition, parameter: index("definitions"), update: updatesDefinition},
+		"Record":      {policy: "hold-revisions", resource: "secrets", manifest: record, parameter: index("revisions"), update: updatesRelease},
+		"InstallPlan": {policy: "hold-installplans", resource: "installplans", manifest: plan, parameter: index("installplans"), update: updatesOLM},
 		"Subscription": {
 			policy: "hold-repetition", resource: "subscriptions", manifest: subscription,
 		},
@@ -126,7 +126,7 @@ func subjects() map[string]subject {
 	}
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
 		out[kind] = subject{
-			policy: "hold-images", resource: strings.ToLower(kind) + "s", manifest: strings.Replace(deployment, "Deployment", kind, 1), parameter: index,
+			policy: "hold-images", resource: strings.ToLower(kind) + "s", manifest: strings.Replace(deployment, "Deployment", kind, 1), parameter: index("workloads"),
 			update: updatesWorkload,
 		}
 	}
@@ -177,40 +177,37 @@ func TestTotal(t *testing.T) {
 	}
 }
 
-// index returns a random part of the index of UpgradeHolds.
-func index(r *rand.Rand, o *unstructured.Unstructured) map[string]any {
-	entry := func() any {
-		return change(r, map[string]any{"message": "busy", "except": texts(r), "statuses": texts(r)}, 0.1)
-	}
-	spec := map[string]any{}
-	for _, field := range []string{"workloads", "definitions", "releases"} {
-		if r.IntN(4) == 0 {
-			continue
+// TestParameters verifies that the parameters of all policies are of a kind of Kubernetes. The API server knows another kind up to 30
+// seconds after its CustomResourceDefinition, and denies every request that the policy matches meanwhile, or for ever if that is deleted.
+func TestParameters(t *testing.T) {
+	for name, policy := range read(t) {
+		if kind := policy.Spec.ParamKind; kind != nil && (kind.APIVersion != "v1" || kind.Kind != "ConfigMap") {
+			t.Errorf("the parameters of policy %s are of kind %s %s", name, kind.APIVersion, kind.Kind)
 		}
-		entries := map[string]any{"other": entry()}
+	}
+}
+
+// index returns a function that returns a random part of the index of UpgradeHolds, with the entry of an object or without.
+func index(denies string) func(*rand.Rand, *unstructured.Unstructured) map[string]any {
+	return func(r *rand.Rand, o *unstructured.Unstructured) map[string]any {
+		entry := func() any {
+			lines := []string{strings.Join(texts(r), ","), strings.Join(texts(r), ","), `^foo\.`, "busy", "more"}
+			return strings.Join(lines[:len(lines)-r.IntN(2)*r.IntN(4)-1], "\n")
+		}
+		data := map[string]any{"other": entry()}
 		if r.IntN(3) > 0 {
-			entries[keyOf(field, o)] = entry()
+			data[keyOf(denies, o)] = entry()
 		}
-		spec[field] = entries
-	}
-	return map[string]any{"apiVersion": "operatorstatus.io/v1alpha1", "kind": "UpgradeHoldIndex", "metadata": map[string]any{"name": "part"}, "spec": spec}
-}
-
-// hold returns a random UpgradeHold.
-func hold(r *rand.Rand, _ *unstructured.Unstructured) map[string]any {
-	status := map[string]any{
-		"message": "busy",
-		"denied": map[string]any{"installPlans": map[string]any{
-			"namespace": "foo", "pattern": `^foo\.`, "versions": texts(r), "except": texts(r),
-		}},
-	}
-	return map[string]any{
-		"apiVersion": "operatorstatus.io/v1alpha1", "kind": "UpgradeHold", "metadata": map[string]any{"name": "audit"}, "status": change(r, status, 0.05),
+		out := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "part"}, "data": data}
+		if r.IntN(8) == 0 {
+			delete(out, "data")
+		}
+		return out
 	}
 }
 
-func texts(r *rand.Rand) []any {
-	out := []any{}
+func texts(r *rand.Rand) []string {
+	out := []string{}
 	for range r.IntN(4) {
 		out = append(out, pool[r.IntN(len(pool))])
 	}
@@ -220,31 +217,48 @@ func texts(r *rand.Rand) []any {
 // pool are texts that an object may have in any field.
 var pool = []string{"again: ValidatingAdmissionPolicy 'hold-installplans' denied request: The update", "", "foo:1", "foo:2", "foo:3", "proxy:1", "2", "foo.v2", "pending-upgrade", "pending-rollback", "foo", "Running", "ü, 'quoted'", "a/b:c@d"}
 
-func keyOf(field string, o *unstructured.Unstructured) string {
-	switch field {
+func keyOf(denies string, o *unstructured.Unstructured) string {
+	switch denies {
 	case "workloads":
-		return o.GetKind() + "/" + o.GetNamespace() + "/" + o.GetName()
+		return o.GetKind() + "_" + o.GetNamespace() + "_" + o.GetName()
 	case "definitions":
 		return o.GetName()
+	case "installplans":
+		return o.GetNamespace() + "_0123"
 	default:
 		namespace := o.GetNamespace()
 		if o.GetLabels()["owner"] != "helm" {
 			namespace = ""
 		}
-		return o.GetLabels()["owner"] + "/" + namespace + "/" + o.GetLabels()["name"]
+		return o.GetLabels()["owner"] + "_" + namespace + "_" + o.GetLabels()["name"]
 	}
 }
 
-// entryOf returns the entry of an object in the index, or nil.
-func entryOf(field string, o, parameter *unstructured.Unstructured) map[string]any {
-	entries, _, _ := unstructured.NestedMap(parameter.Object, "spec", field) // none if there is none
-	out, _ := entries[keyOf(field, o)].(map[string]any)
-	return out
+// entryOf returns the lines of the entry of an object in the index, or nil.
+func entryOf(denies string, o, parameter *unstructured.Unstructured) []string {
+	text, _, _ := unstructured.NestedString(parameter.Object, "data", keyOf(denies, o)) // none if there is none
+	if lines := strings.SplitN(text, "\n", 4); len(lines) == 4 {
+		return lines
+	}
+	return nil
 }
 
-func except(entry map[string]any, field string) []string {
-	out, _, _ := unstructured.NestedStringSlice(entry, field) // none if there is none
-	return out
+// listed reports whether a line of an entry has an element.
+func listed(line, element string) bool { return slices.Contains(strings.Split(line, ","), element) }
+
+func updatesOLM(before, after, parameter *unstructured.Unstructured) bool {
+	entry := entryOf("installplans", after, parameter)
+	approved := func(o *unstructured.Unstructured) bool {
+		out, _, _ := unstructured.NestedBool(o.Object, "spec", "approved") // false if it is not set
+		return out
+	}
+	if entry == nil || !approved(after) || before != nil && approved(before) {
+		return false
+	}
+	names, _, _ := unstructured.NestedStringSlice(after.Object, "spec", "clusterServiceVersionNames") // none if there are none
+	return slices.ContainsFunc(names, func(n string) bool {
+		return !listed(entry[0], n) && (listed(entry[1], n) || strings.HasPrefix(n, "foo."))
+	})
 }
 
 func updatesWorkload(before, after, parameter *unstructured.Unstructured) bool {
@@ -252,7 +266,7 @@ func updatesWorkload(before, after, parameter *unstructured.Unstructured) bool {
 	if entry == nil {
 		return false
 	}
-	allowed := slices.Concat(images(before), except(entry, "except"), strings.Split(after.GetAnnotations()["operatorstatus.io/allow-upgrade"], ","))
+	allowed := slices.Concat(images(before), strings.Split(entry[0], ","), strings.Split(after.GetAnnotations()["operatorstatus.io/allow-upgrade"], ","))
 	return slices.ContainsFunc(images(after), func(image string) bool { return !slices.Contains(allowed, image) })
 }
 
@@ -277,8 +291,8 @@ func updatesDefinition(before, after, parameter *unstructured.Unstructured) bool
 
 func updatesRelease(_, after, parameter *unstructured.Unstructured) bool {
 	labels := after.GetLabels()
-	entry := entryOf("releases", after, parameter)
-	return entry != nil && slices.Contains(except(entry, "statuses"), labels["status"]) && !slices.Contains(except(entry, "except"), labels["version"])
+	entry := entryOf("revisions", after, parameter)
+	return entry != nil && listed(entry[1], labels["status"]) && !listed(entry[0], labels["version"])
 }
 
 // change returns a copy of a value in which fields and elements are removed, repeated or replaced with a probability.

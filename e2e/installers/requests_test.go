@@ -23,7 +23,6 @@ import (
 	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/story"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
-	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
 // requestRow is a request for the objects of a held operator, or for its neighbours.
@@ -88,18 +87,13 @@ func newHeld(t *testing.T) held {
 func createHolds(t testing.TB, holds map[holdv1alpha1.OperatorReference]*holdv1alpha1.DeniedUpdates) {
 	t.Helper()
 	var created []client.Object
-	index := func() {
-		if err := upgradehold.WriteIndex(context.Background(), cluster.Client); err != nil {
-			t.Error(err)
-		}
-	}
 	t.Cleanup(func() {
 		for _, o := range created {
 			if err := cluster.Client.Delete(context.Background(), o); err != nil {
 				t.Error(err)
 			}
 		}
-		index()
+		cluster.IndexUpgradeHolds(t)
 	})
 	for of, denied := range holds {
 		o := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: of.HoldName()}, Spec: holdv1alpha1.UpgradeHoldSpec{Operator: of}}
@@ -112,7 +106,7 @@ func createHolds(t testing.TB, holds map[holdv1alpha1.OperatorReference]*holdv1a
 			t.Fatal(err)
 		}
 	}
-	index()
+	cluster.IndexUpgradeHolds(t)
 }
 
 // holdOthers holds that many other operators, half of them Helm's.

@@ -128,6 +128,7 @@ func TestUpgradeHoldPolicy(t *testing.T) {
 		if err := cluster.Client.Delete(context.Background(), hold); err != nil {
 			t.Error(err)
 		}
+		cluster.IndexUpgradeHolds(t)
 	})
 	plan := func(namespace string, approved bool, names ...string) *olm.InstallPlan {
 		out := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "install-"}}
@@ -143,6 +144,7 @@ func TestUpgradeHoldPolicy(t *testing.T) {
 	if err := cluster.Client.Status().Update(t.Context(), hold); err != nil {
 		t.Fatal(err)
 	}
+	cluster.IndexUpgradeHolds(t)
 	create := func(o client.Object) func() error {
 		return func() error { return cluster.Client.Create(t.Context(), o, client.DryRunAll) }
 	}

@@ -94,7 +94,7 @@ var gathered = []struct {
 	{rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), ""},
 	{apiextensions.SchemeGroupVersion.WithResource("customresourcedefinitions"), ""},
 	{holdv1alpha1.GroupVersion.WithResource("upgradeholds"), ""},
-	{holdv1alpha1.GroupVersion.WithResource("upgradeholdindices"), ""},
+	{corev1.SchemeGroupVersion.WithResource("configmaps"), holdv1alpha1.LabelDenies},
 }
 
 // logged are the label selectors of the pods whose logs gather reads: those of operator-status, of OLM, and of catalogs.

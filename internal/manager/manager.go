@@ -59,6 +59,7 @@ import (
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
@@ -350,10 +351,12 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if o.Controllers == ControllersLifecycle {
 		return nil
 	}
-	optIns, err := newOptIns(mgr, o.Namespace)
+	records, err := newRecords(mgr, o.Namespace)
 	if err != nil {
 		return err
 	}
+	optIns := optIns{&optin.Store{Reader: records, Writer: mgr.GetClient(), Namespace: o.Namespace}, records}
+	index := holdIndex{&upgradehold.Index{Client: mgr.GetClient(), Reader: records, Namespace: o.Namespace}, records}
 	found, err := newOperators(mgr)
 	if err != nil {
 		return err
@@ -361,15 +364,14 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err := addProbes(ctx, mgr, config, installed, mode, o, identity, optIns, found); err != nil {
 		return err
 	}
-	installed.when(func() error { return addHolds(mgr, installed, o, found) }, upgradeHoldKind,
-		holdv1alpha1.GroupVersion.WithKind("UpgradeHoldIndex"))
+	installed.when(func() error { return addHolds(mgr, installed, o, found, index) }, upgradeHoldKind)
 	if err := addMetrics(ctx, mgr, installed); err != nil {
 		return err
 	}
 	if err := addTracing(ctx, mgr, installed, o); err != nil {
 		return err
 	}
-	installed.when(func() error { return addBridges(mgr, mode, o, identity, optIns.Store) }, append(slices.Clone(loopKinds), upgradeHoldKind)...)
+	installed.when(func() error { return addBridges(mgr, mode, o, identity, optIns.Store, index) }, append(slices.Clone(loopKinds), upgradeHoldKind)...)
 	return addPlatform(ctx, mgr, installed, as, o)
 }
 
@@ -439,7 +441,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 }
 
 // addBridges adds the controllers for OLM's Subscriptions and InstallPlans, which act while OLM runs the loops.
-func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity string, optIns *optin.Store) error {
+func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity string, optIns *optin.Store, index holdIndex) error {
 	onlyInMode := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.OLM, r) }
 	subscriptions := &olmv0controller.SubscriptionReconciler{Client: mgr.GetClient(), Identity: identity, OptIns: optIns, Now: time.Now}
 	if err := subscriptions.SetupWithManager(mgr, onlyInMode); err != nil {
@@ -454,7 +456,7 @@ func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity st
 	holds := &olmv0controller.HoldReconciler{
 		Client: mgr.GetClient(), OptIns: optIns, Identity: identity, Self: self(),
 		BesideOLM: func() bool { return lifecycle.OLM(mode.Mode()) },
-		Holds:     newHoldWriter(mgr, o),
+		Holds:     newHoldWriter(mgr, o, index),
 	}
 	whileLoopsRun := func(r reconcile.Reconciler) reconcile.Reconciler {
 		return mode.While(func(m lifecycle.Mode) bool { return lifecycle.OLM(m) || lifecycle.Builtin(m) }, r)
@@ -471,19 +473,30 @@ type optIns struct {
 	cache cache.Cache
 }
 
-func newOptIns(mgr ctrl.Manager, namespace string) (optIns, error) {
-	records, err := cache.New(mgr.GetConfig(), cache.Options{
+// holdIndex is the index of UpgradeHolds, with the cache of its ConfigMaps.
+type holdIndex struct {
+	*upgradehold.Index
+	parts cache.Cache
+}
+
+// newRecords returns a cache of the ConfigMaps that operator-status keeps in its namespace.
+func newRecords(mgr ctrl.Manager, namespace string) (cache.Cache, error) {
+	own, err := labels.Parse(optin.Label)
+	if err != nil {
+		return nil, err
+	}
+	out, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient:           mgr.GetHTTPClient(),
 		Scheme:               mgr.GetScheme(),
 		Mapper:               mgr.GetRESTMapper(),
 		DefaultNamespaces:    map[string]cache.Config{namespace: {}},
-		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{optin.Label: optin.LabelValue}),
+		DefaultLabelSelector: own,
 		DefaultTransform:     cache.TransformStripManagedFields(),
 	})
 	if err != nil {
-		return optIns{}, fmt.Errorf("creating the cache of operators' declarations: %w", err)
+		return nil, fmt.Errorf("creating the cache of operator-status' ConfigMaps: %w", err)
 	}
-	return optIns{&optin.Store{Reader: records, Writer: mgr.GetClient(), Namespace: namespace}, records}, mgr.Add(records)
+	return out, mgr.Add(out)
 }
 
 // liveReads returns how custom resources are read when an update is about to begin.

@@ -27,7 +27,7 @@ import (
 // FieldOwner is the field manager of records.
 const FieldOwner = client.FieldOwner("operator-status-records")
 
-// Label selects the ConfigMaps with records. Its value is LabelValue.
+// Label marks the ConfigMaps that operator-status keeps in its namespace. Its value is LabelValue for records of this package.
 const (
 	Label      = "operatorstatus.io/record"
 	LabelValue = "opt-in"

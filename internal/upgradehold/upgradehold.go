@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -62,6 +63,9 @@ type Writer struct {
 	Live     client.Reader // bypasses it
 	Recorder events.EventRecorder
 
+	// Index is where the policies look up what they deny.
+	Index *Index
+
 	// Namespace is that of operator-status, in which updates cannot be held.
 	Namespace string
 
@@ -87,12 +91,8 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 		return reconcile.Result{}, err
 	}
 	enforced := enforced{bound: enforcement == Enforced}
-	if op.Installer != holdv1alpha1.InstallerOLM {
-		index := &holdv1alpha1.UpgradeHoldIndexList{}
-		if err := w.Client.List(ctx, index, client.UnsafeDisableDeepCopy); err != nil {
-			return reconcile.Result{}, fmt.Errorf("listing the UpgradeHoldIndices: %w", err)
-		}
-		enforced.index = index.Items
+	if enforced.index, err = w.Index.Parts(ctx); err != nil {
+		return reconcile.Result{}, err
 	}
 	var out reconcile.Result
 	reported := false
@@ -113,6 +113,10 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 		if err := w.update(ctx, h, op, enforced); err != nil {
 			return out, err
 		}
+		c := meta.FindStatusCondition(h.Status.Conditions, holdv1alpha1.ConditionEnforced)
+		if c != nil && c.Reason == holdv1alpha1.ReasonNotIndexed && op.Installer == holdv1alpha1.InstallerOLM {
+			out.RequeueAfter = untilIndexed // of others the index is watched
+		}
 	}
 	wanted := newReported(op.OperatorReference)
 	if reported || !op.Installed || op.Namespace == w.Namespace || len(upgradeholdstatus.Own(wanted, op.Holds)) == 0 {
@@ -120,6 +124,9 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 	}
 	return out, w.create(ctx, wanted, op, enforced)
 }
+
+// untilIndexed is how long the index of an UpgradeHold takes at most.
+const untilIndexed = 200 * time.Millisecond
 
 // of returns copies of the UpgradeHolds of an operator.
 func (w *Writer) of(ctx context.Context, op holdv1alpha1.OperatorReference) ([]holdv1alpha1.UpgradeHold, error) {
@@ -139,7 +146,7 @@ func (w *Writer) of(ctx context.Context, op holdv1alpha1.OperatorReference) ([]h
 // enforced is whether a policy denies the updates of held operators, and the index in which it looks them up.
 type enforced struct {
 	bound bool
-	index []holdv1alpha1.UpgradeHoldIndex
+	index []upgradeholdstatus.Part
 }
 
 // Enforcement is how the API server treats the updates of an installer's held operators.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -69,7 +70,7 @@ func TestWriter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, writes := clientWith(t, tc.before...)
 			w := &Writer{
-				Client: c, Live: c, Recorder: events.NewFakeRecorder(10), Namespace: "operator-status-system",
+				Client: c, Live: c, Recorder: events.NewFakeRecorder(10), Namespace: "operator-status-system", Index: &Index{Client: c, Reader: c},
 				Now: func() time.Time { return time.Unix(1000, 0) },
 			}
 			tc.op.OperatorReference = foo
@@ -97,7 +98,7 @@ func TestWriter(t *testing.T) {
 func TestDeletedByHand(t *testing.T) {
 	c, _ := clientWith(t)
 	recorder := events.NewFakeRecorder(10)
-	w := &Writer{Client: c, Live: c, Recorder: recorder, Now: time.Now}
+	w := &Writer{Client: c, Live: c, Index: &Index{Client: c, Reader: c}, Recorder: recorder, Now: time.Now}
 	op := Operator{OperatorReference: foo, Installed: true, Holds: []gate.Hold{byProbe}, Request: &v1alpha1.Subscription{}}
 	for range 2 {
 		if _, err := w.Write(t.Context(), op); err != nil {
@@ -115,7 +116,7 @@ func TestDeletedByHand(t *testing.T) {
 // TestNameTaken verifies that a user cannot prevent an UpgradeHold by taking its name.
 func TestNameTaken(t *testing.T) {
 	c, _ := clientWith(t, hold("olm.foo.foo", func(h *holdv1alpha1.UpgradeHold) { h.Spec.Operator.Name = "other" }))
-	w := &Writer{Client: c, Live: c, Recorder: events.NewFakeRecorder(10), Now: time.Now}
+	w := &Writer{Client: c, Live: c, Index: &Index{Client: c, Reader: c}, Recorder: events.NewFakeRecorder(10), Now: time.Now}
 	if _, err := w.Write(t.Context(), Operator{OperatorReference: foo, Installed: true, Holds: []gate.Hold{byProbe}}); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +177,7 @@ func existing(t *testing.T, c client.Client) []string {
 func clientWith(t *testing.T, objects ...client.Object) (client.Client, *int) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{holdv1alpha1.AddToScheme, admissionregistrationv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{holdv1alpha1.AddToScheme, admissionregistrationv1.AddToScheme, corev1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ var (
 
 	// SchemeBuilder registers the kinds of this package.
 	SchemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
-		scheme.AddKnownTypes(GroupVersion, &UpgradeHold{}, &UpgradeHoldList{}, &UpgradeHoldIndex{}, &UpgradeHoldIndexList{})
+		scheme.AddKnownTypes(GroupVersion, &UpgradeHold{}, &UpgradeHoldList{})
 		metav1.AddToGroupVersion(scheme, GroupVersion)
 		return nil
 	})

@@ -45,8 +45,8 @@ const (
 	// with --undo.
 	ReasonPolicyNotBound = "PolicyNotBound"
 
-	// ReasonNotIndexed means that the UpgradeHoldIndices, in which the API server looks up held objects, do not have those of the
-	// operator yet.
+	// ReasonNotIndexed means that the ConfigMaps with the label operatorstatus.io/denies, in which the API server looks up denied
+	// updates, do not have those of the operator yet. They cannot have it if the names of its workload have more than 240 characters.
 	// Remedy: none, unless it stays: then see the log of operator-status.
 	ReasonNotIndexed = "NotIndexed"
 

@@ -22,6 +22,18 @@ const (
 
 	// LabelEnforces on a ValidatingAdmissionPolicyBinding names the Installer whose updates its policy denies.
 	LabelEnforces = "operatorstatus.io/enforces"
+
+	// LabelDenies on a ConfigMap marks a part of the index in which ValidatingAdmissionPolicies look up the updates that UpgradeHolds
+	// deny. Its value is one of those below. The policies would be evaluated once for each UpgradeHold, and a ConfigMap is of a kind that
+	// the API server knows from its start: without the kind of its parameters, a policy denies everything that it matches.
+	LabelDenies = "operatorstatus.io/denies"
+
+	// DeniesInstallPlans, DeniesRevisions, DeniesWorkloads and DeniesDefinitions are the values of LabelDenies, by the objects that an
+	// installer writes for an update.
+	DeniesInstallPlans = "installplans"
+	DeniesRevisions    = "revisions"
+	DeniesWorkloads    = "workloads"
+	DeniesDefinitions  = "definitions"
 )
 
 // Installer is a program that installs operators.

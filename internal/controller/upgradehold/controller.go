@@ -10,6 +10,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,6 +53,9 @@ type Reconciler struct {
 	Parts   func(client.Object) []holdv1alpha1.OperatorReference
 
 	Holds *upgradehold.Writer
+
+	// Index has the ConfigMaps of the index of UpgradeHolds.
+	Index cache.Cache
 
 	serving serving
 
@@ -176,7 +180,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Watches(&v1alpha1.Probe{}, enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return ofProbe(o) })).
 		Watches(&holdv1alpha1.UpgradeHold{}, enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return ofHold(o) })).
 		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, enqueue(r.all)).
-		Watches(&holdv1alpha1.UpgradeHoldIndex{}, enqueue(r.unindexed)).
+		WatchesRawSource(source.TypedKind[client.Object](r.Index, &corev1.ConfigMap{}, enqueue(r.unindexed))).
 		Build(r)
 	if err != nil {
 		return err

@@ -2,15 +2,20 @@ package upgradehold
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Limits of a part of the index: etcd stores no object of more than 1.5 MiB, and each change writes a part. The API server looks every
+// Limits of a part of the index: a ConfigMap has at most 1 MiB, and each change writes a part. The API server looks every
 // request up in all parts, so there are few.
 const (
 	mostEntries  = 1024
@@ -19,41 +24,80 @@ const (
 	longestEntry = 1024 // bytes of a message
 )
 
-// entries are of a field of the index.
-type entries = map[string]holdv1alpha1.HeldEntry
+// Part is the content of a ConfigMap of the index.
+type Part struct {
+	// Denies are the requests that it is about: the value of the label holdv1alpha1.LabelDenies.
+	Denies string
 
-// fields are those of a part of the index.
-var fields = []func(*holdv1alpha1.UpgradeHoldIndexSpec) *entries{
-	func(s *holdv1alpha1.UpgradeHoldIndexSpec) *entries { return &s.Workloads },
-	func(s *holdv1alpha1.UpgradeHoldIndexSpec) *entries { return &s.Definitions },
-	func(s *holdv1alpha1.UpgradeHoldIndexSpec) *entries { return &s.Releases },
+	// Data are the denied updates, by the names of the objects that a request has.
+	Data map[string]string
 }
 
+// entry denies updates of one object. The policies read it as lines: see config/policy/upgradehold.yaml.
+type entry struct {
+	// except are versions that are not denied: images of a workload, revisions of a release, or ClusterServiceVersions.
+	except []string
+
+	// denied are the statuses of a record that are denied, or ClusterServiceVersions.
+	denied []string
+
+	// pattern matches more ClusterServiceVersions that are denied.
+	pattern string
+
+	// message is why, for the installer.
+	message string
+}
+
+func (e entry) String() string {
+	list := func(all []string) string {
+		return strings.Join(slices.DeleteFunc(slices.Clone(all), func(s string) bool { return strings.ContainsAny(s, ",\n") }), ",")
+	}
+	return strings.Join([]string{list(e.except), list(e.denied), cmp.Or(e.pattern, "^$"), e.message}, "\n")
+}
+
+// parse returns an entry that String wrote.
+func parse(text string) entry {
+	lines := strings.SplitN(text+"\n\n\n", "\n", 4)
+	list := func(line string) []string {
+		return slices.DeleteFunc(strings.Split(line, ","), func(s string) bool { return s == "" })
+	}
+	return entry{except: list(lines[0]), denied: list(lines[1]), pattern: lines[2], message: strings.TrimRight(lines[3], "\n")}
+}
+
+// index has the entries by the requests that they deny, and by key.
+type index map[string]map[string]entry
+
 // Index returns the parts of the index of UpgradeHolds, by name. There are none if nothing is denied.
-func Index(holds []holdv1alpha1.UpgradeHold) map[string]holdv1alpha1.UpgradeHoldIndexSpec {
-	var all holdv1alpha1.UpgradeHoldIndexSpec
+func Index(holds []holdv1alpha1.UpgradeHold) map[string]Part {
+	all := index{}
 	sorted := slices.SortedFunc(slices.Values(holds), func(a, b holdv1alpha1.UpgradeHold) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range sorted {
 		if h := &sorted[i]; h.DeletionTimestamp.IsZero() {
-			add(&all, h.Status.Denied, h.Status.Message)
+			all.add(h.Name, h.Status.Denied, h.Status.Message)
 		}
 	}
-	for n := uint32(1); ; n *= 2 {
-		if parts, fits := spread(&all, n); fits || n == mostParts {
-			return parts
+	out := map[string]Part{}
+	for denies, entries := range all {
+		for n := uint32(1); ; n *= 2 {
+			if parts, fits := spread(denies, entries, n); fits || n == mostParts {
+				maps.Copy(out, parts)
+				break
+			}
 		}
 	}
+	return out
 }
 
-// indexed reports whether the index has everything that is denied.
-func indexed(parts []holdv1alpha1.UpgradeHoldIndex, denied *holdv1alpha1.DeniedUpdates) bool {
-	var wanted holdv1alpha1.UpgradeHoldIndexSpec
-	add(&wanted, denied, "")
-	for _, field := range fields {
-		for key, e := range *field(&wanted) {
-			if !slices.ContainsFunc(parts, func(part holdv1alpha1.UpgradeHoldIndex) bool {
-				got, found := (*field(&part.Spec))[key]
-				return found && contains(e.Except, got.Except) && contains(got.Statuses, e.Statuses)
+// indexed reports whether the index has everything that an UpgradeHold denies.
+func indexed(parts []Part, hold string, denied *holdv1alpha1.DeniedUpdates) bool {
+	wanted := index{}
+	wanted.add(hold, denied, "")
+	for denies, entries := range wanted {
+		for key, e := range entries {
+			if !slices.ContainsFunc(parts, func(part Part) bool {
+				text, found := part.Data[key]
+				got := parse(text)
+				return part.Denies == denies && found && contains(e.except, got.except) && contains(got.denied, e.denied) && got.pattern == cmp.Or(e.pattern, "^$")
 			}) {
 				return false
 			}
@@ -67,70 +111,63 @@ func contains(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// add adds what an UpgradeHold denies.
-func add(to *holdv1alpha1.UpgradeHoldIndexSpec, denied *holdv1alpha1.DeniedUpdates, message string) {
+// add adds the updates that an UpgradeHold denies. Names in keys are separated by underscores, which they do not contain.
+func (x index) add(hold string, denied *holdv1alpha1.DeniedUpdates, message string) {
 	if denied == nil {
 		return
 	}
-	message = messages.Clip(message, longestEntry)
+	message = messages.Clip(messages.Line(message), longestEntry)
+	if d := denied.InstallPlans; d != nil {
+		key := fmt.Sprintf("%s_%x", d.Namespace, sha256.Sum256([]byte(hold))) // one for each: their patterns differ
+		x.enter(holdv1alpha1.DeniesInstallPlans, key, entry{except: d.Except, denied: d.Versions, pattern: d.Pattern, message: message})
+	}
 	if d := denied.Revisions; d != nil {
-		key := cmp.Or(d.Owner, "helm") + "/" + d.Namespace + "/" + d.Release
-		enter(&to.Releases, key, holdv1alpha1.HeldEntry{Message: message, Except: d.Except, Statuses: d.Statuses})
+		key := cmp.Or(d.Owner, "helm") + "_" + d.Namespace + "_" + d.Release
+		x.enter(holdv1alpha1.DeniesRevisions, key, entry{except: d.Except, denied: d.Statuses, message: message})
 	}
 	if d := denied.Workload; d != nil {
-		enter(&to.Workloads, d.Kind+"/"+d.Namespace+"/"+d.Name, holdv1alpha1.HeldEntry{Message: message, Except: d.Except})
+		x.enter(holdv1alpha1.DeniesWorkloads, d.Kind+"_"+d.Namespace+"_"+d.Name, entry{except: d.Except, message: message})
 		for _, name := range d.CustomResourceDefinitions {
-			enter(&to.Definitions, name, holdv1alpha1.HeldEntry{Message: message})
+			x.enter(holdv1alpha1.DeniesDefinitions, name, entry{message: message})
 		}
 	}
 }
 
 // enter adds an entry. If there is one already, both have to allow a version.
-func enter(to *entries, key string, e holdv1alpha1.HeldEntry) {
-	if before, ok := (*to)[key]; ok {
-		e.Message = messages.Clip(before.Message+"; "+e.Message, longestEntry)
-		e.Except = slices.DeleteFunc(slices.Clone(e.Except), func(v string) bool { return !slices.Contains(before.Except, v) })
-		for _, status := range before.Statuses {
-			if !slices.Contains(e.Statuses, status) {
-				e.Statuses = append(slices.Clone(e.Statuses), status)
+func (x index) enter(denies, key string, e entry) {
+	if x[denies] == nil {
+		x[denies] = map[string]entry{}
+	}
+	if before, ok := x[denies][key]; ok {
+		e.message = messages.Clip(before.message+"; "+e.message, longestEntry)
+		e.except = slices.DeleteFunc(slices.Clone(e.except), func(v string) bool { return !slices.Contains(before.except, v) })
+		for _, status := range before.denied {
+			if !slices.Contains(e.denied, status) {
+				e.denied = append(slices.Clone(e.denied), status)
 			}
 		}
 	}
-	put(to, key, e)
+	x[denies][key] = e
 }
 
-// spread distributes the entries over n parts by a hash of their keys, so that few of them move when others are added. It reports
-// whether all parts are within the limits.
-func spread(all *holdv1alpha1.UpgradeHoldIndexSpec, n uint32) (out map[string]holdv1alpha1.UpgradeHoldIndexSpec, fits bool) {
-	type size struct{ entries, bytes int }
-	out, sizes, fits := map[string]holdv1alpha1.UpgradeHoldIndexSpec{}, map[string]size{}, true
-	for _, field := range fields {
-		for key, e := range *field(all) {
-			hash := fnv.New32a()
-			_, _ = hash.Write([]byte(key)) // never fails
-			name := fmt.Sprintf("part-%d-of-%d", hash.Sum32()%n+1, n)
-			spec := out[name]
-			put(field(&spec), key, e)
-			out[name] = spec
-			sizes[name] = size{sizes[name].entries + 1, sizes[name].bytes + len(key) + bytesOf(e)}
-			fits = fits && sizes[name].entries <= mostEntries && sizes[name].bytes <= mostBytes
+// spread distributes entries over n parts by a hash of their keys, so that few of them move when others are added. It reports
+// whether all parts are within the limits. An object whose name is too long for a key is left out, and its UpgradeHold NotIndexed.
+func spread(denies string, entries map[string]entry, n uint32) (out map[string]Part, fits bool) {
+	out, sizes, fits := map[string]Part{}, map[string]int{}, true
+	for key, e := range entries {
+		if len(validation.IsConfigMapKey(key)) > 0 {
+			continue
 		}
+		hash := fnv.New32a()
+		_, _ = hash.Write([]byte(key)) // never fails
+		name := fmt.Sprintf("upgradeholds-%s-%d-of-%d", denies, hash.Sum32()%n+1, n)
+		if out[name].Data == nil {
+			out[name] = Part{Denies: denies, Data: map[string]string{}}
+		}
+		text := e.String()
+		out[name].Data[key] = text
+		sizes[name] += len(key) + len(text)
+		fits = fits && len(out[name].Data) <= mostEntries && sizes[name] <= mostBytes
 	}
 	return out, fits
-}
-
-// bytesOf returns about how many bytes an entry has.
-func bytesOf(e holdv1alpha1.HeldEntry) int {
-	out := len(e.Message)
-	for _, s := range slices.Concat(e.Except, e.Statuses) {
-		out += len(s) + 4
-	}
-	return out
-}
-
-func put(to *entries, key string, e holdv1alpha1.HeldEntry) {
-	if *to == nil {
-		*to = entries{}
-	}
-	(*to)[key] = e
 }

@@ -3,6 +3,8 @@ package upgradehold
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,6 +27,12 @@ func workload(except []string, definitions ...string) holdv1alpha1.DeniedUpdates
 	}}
 }
 
+func plans() holdv1alpha1.DeniedUpdates {
+	return holdv1alpha1.DeniedUpdates{InstallPlans: &holdv1alpha1.DeniedInstallPlans{
+		Namespace: "foo", Versions: []string{"foo.v3"}, Pattern: `^foo\.`, Except: []string{"foo.v2"},
+	}}
+}
+
 func revisions(owner, namespace string, statuses ...string) holdv1alpha1.DeniedUpdates {
 	return holdv1alpha1.DeniedUpdates{Revisions: &holdv1alpha1.DeniedRevisions{
 		Owner: owner, Namespace: namespace, Release: "foo", Statuses: statuses,
@@ -37,23 +45,25 @@ func TestIndex(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		holds  []holdv1alpha1.UpgradeHold
-		want   map[string]holdv1alpha1.UpgradeHoldIndexSpec
+		want   map[string]Part
 	}{
-		"None":    {"The policies cost nothing while nothing is held.", nil, map[string]holdv1alpha1.UpgradeHoldIndexSpec{}},
-		"NotHeld": {"An UpgradeHold that ended denies nothing.", []holdv1alpha1.UpgradeHold{{}}, map[string]holdv1alpha1.UpgradeHoldIndexSpec{}},
-		"Deleted": {"One that is being deleted denies nothing.", []holdv1alpha1.UpgradeHold{deleted}, map[string]holdv1alpha1.UpgradeHoldIndexSpec{}},
+		"None":    {"The policies cost nothing while nothing is held.", nil, map[string]Part{}},
+		"NotHeld": {"An UpgradeHold that ended denies nothing.", []holdv1alpha1.UpgradeHold{{}}, map[string]Part{}},
+		"Deleted": {"One that is being deleted denies nothing.", []holdv1alpha1.UpgradeHold{deleted}, map[string]Part{}},
 		"OLM": {
-			"InstallPlans are few: their policy reads the UpgradeHolds themselves.",
-			[]holdv1alpha1.UpgradeHold{denying("a", "busy", holdv1alpha1.DeniedUpdates{InstallPlans: &holdv1alpha1.DeniedInstallPlans{Namespace: "foo"}})},
-			map[string]holdv1alpha1.UpgradeHoldIndexSpec{},
+			"InstallPlans are found by their namespace, and one entry is for each UpgradeHold.",
+			[]holdv1alpha1.UpgradeHold{denying("a", "busy\nnow", plans())},
+			map[string]Part{"upgradeholds-installplans-1-of-1": {"installplans", map[string]string{
+				"foo_ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb": "foo.v2\nfoo.v3\n^foo\\.\nbusy now",
+			}}},
 		},
 		"Workload": {
 			"A workload and the CRDs that it serves are found by their names.",
 			[]holdv1alpha1.UpgradeHold{denying("a", "busy", workload([]string{"foo:2"}, "foos.example.com"))},
-			map[string]holdv1alpha1.UpgradeHoldIndexSpec{"part-1-of-1": {
-				Workloads:   entries{"Deployment/foo/foo": {Message: "busy", Except: []string{"foo:2"}}},
-				Definitions: entries{"foos.example.com": {Message: "busy"}},
-			}},
+			map[string]Part{
+				"upgradeholds-workloads-1-of-1":   {"workloads", map[string]string{"Deployment_foo_foo": "foo:2\n\n^$\nbusy"}},
+				"upgradeholds-definitions-1-of-1": {"definitions", map[string]string{"foos.example.com": "\n\n^$\nbusy"}},
+			},
 		},
 		"Releases": {
 			"Helm's records are in the namespace of the release, those of operator-controller in its own.",
@@ -61,9 +71,9 @@ func TestIndex(t *testing.T) {
 				denying("a", "busy", revisions("", "foo", "pending-upgrade")),
 				denying("b", "idle", revisions("operator-controller", "", "pending-upgrade")),
 			},
-			map[string]holdv1alpha1.UpgradeHoldIndexSpec{"part-1-of-1": {Releases: entries{
-				"helm/foo/foo":             {Message: "busy", Statuses: []string{"pending-upgrade"}},
-				"operator-controller//foo": {Message: "idle", Statuses: []string{"pending-upgrade"}},
+			map[string]Part{"upgradeholds-revisions-1-of-1": {"revisions", map[string]string{
+				"helm_foo_foo":             "\npending-upgrade\n^$\nbusy",
+				"operator-controller__foo": "\npending-upgrade\n^$\nidle",
 			}}},
 		},
 		"Two": {
@@ -71,9 +81,9 @@ func TestIndex(t *testing.T) {
 			[]holdv1alpha1.UpgradeHold{
 				denying("b", "audit", workload([]string{"foo:2", "foo:3"})), denying("a", "busy", workload([]string{"foo:3", "foo:4"})),
 			},
-			map[string]holdv1alpha1.UpgradeHoldIndexSpec{"part-1-of-1": {
-				Workloads: entries{"Deployment/foo/foo": {Message: "busy; audit", Except: []string{"foo:3"}}},
-			}},
+			map[string]Part{"upgradeholds-workloads-1-of-1": {"workloads", map[string]string{
+				"Deployment_foo_foo": "foo:3\n\n^$\nbusy; audit",
+			}}},
 		},
 		"Statuses": {
 			"What one of two UpgradeHolds denies is denied.",
@@ -81,9 +91,17 @@ func TestIndex(t *testing.T) {
 				denying("a", "busy", revisions("", "foo", "pending-upgrade")),
 				denying("b", "audit", revisions("", "foo", "pending-upgrade", "pending-rollback")),
 			},
-			map[string]holdv1alpha1.UpgradeHoldIndexSpec{"part-1-of-1": {Releases: entries{
-				"helm/foo/foo": {Message: "busy; audit", Statuses: []string{"pending-upgrade", "pending-rollback"}},
+			map[string]Part{"upgradeholds-revisions-1-of-1": {"revisions", map[string]string{
+				"helm_foo_foo": "\npending-upgrade,pending-rollback\n^$\nbusy; audit",
 			}}},
+		},
+		"Injection": {
+			"A version that a user allows cannot add lines to the entry.", []holdv1alpha1.UpgradeHold{denying("a", "busy", workload([]string{"a\nb", "foo:2"}))},
+			map[string]Part{"upgradeholds-workloads-1-of-1": {"workloads", map[string]string{"Deployment_foo_foo": "foo:2\n\n^$\nbusy"}}},
+		},
+		"LongName": {
+			"A name that no key can have is left out.", []holdv1alpha1.UpgradeHold{denying("a", "busy", revisions("", "foo-"+strings.Repeat("f", 250), "pending-upgrade"))},
+			map[string]Part{},
 		},
 	}
 	for name, tc := range cases {
@@ -96,22 +114,18 @@ func TestIndex(t *testing.T) {
 }
 
 // partsOf returns the index of UpgradeHolds that deny that.
-func partsOf(denied ...holdv1alpha1.DeniedUpdates) []holdv1alpha1.UpgradeHoldIndex {
+func partsOf(denied ...holdv1alpha1.DeniedUpdates) []Part {
 	var holds []holdv1alpha1.UpgradeHold
 	for i, d := range denied {
 		holds = append(holds, denying(fmt.Sprint(i), "busy", d))
 	}
-	var out []holdv1alpha1.UpgradeHoldIndex
-	for _, spec := range Index(holds) {
-		out = append(out, holdv1alpha1.UpgradeHoldIndex{Spec: spec})
-	}
-	return out
+	return slices.Collect(maps.Values(Index(holds)))
 }
 
 func TestIndexed(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		parts  []holdv1alpha1.UpgradeHoldIndex
+		parts  []Part
 		denied holdv1alpha1.DeniedUpdates
 		want   bool
 	}{
@@ -121,12 +135,13 @@ func TestIndexed(t *testing.T) {
 		"Allowed":  {"An image was allowed and is no longer.", partsOf(workload([]string{"foo:1", "foo:2"})), workload([]string{"foo:1"}), false},
 		"Stricter": {"Another hold of the workload allows less.", partsOf(workload(nil), workload([]string{"foo:2"})), workload([]string{"foo:2"}), true},
 		"Rollback": {"Rollbacks are to be denied, too.", partsOf(revisions("", "foo", "pending-upgrade")), revisions("", "foo", "pending-upgrade", "pending-rollback"), false},
-		"Parts":    {"Any part may have it.", append(make([]holdv1alpha1.UpgradeHoldIndex, 3), partsOf(workload(nil))...), workload(nil), true},
-		"OLM":      {"InstallPlans need no index.", nil, holdv1alpha1.DeniedUpdates{InstallPlans: &holdv1alpha1.DeniedInstallPlans{}}, true},
+		"Parts":    {"Any part may have it.", append(make([]Part, 3), partsOf(workload(nil))...), workload(nil), true},
+		"OLM":      {"InstallPlans are looked up, too.", partsOf(plans()), plans(), true},
+		"NoPlan":   {"Until then they are not denied.", partsOf(workload(nil)), plans(), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := indexed(tc.parts, &tc.denied); got != tc.want {
+			if got := indexed(tc.parts, "0", &tc.denied); got != tc.want {
 				t.Errorf("%s\ngot %t", tc.reason, got)
 			}
 		})
@@ -159,7 +174,7 @@ func TestIndexParts(t *testing.T) {
 			}
 			parts, seen := Index(holds), map[string]bool{}
 			for name, part := range parts {
-				for key := range part.Workloads {
+				for key := range part.Data {
 					if seen[key] {
 						t.Errorf("%s is in two parts", key)
 					}

@@ -45,7 +45,7 @@ type Inputs struct {
 
 	// Bound is true if a policy denies them. Index is where it looks them up.
 	Bound bool
-	Index []holdv1alpha1.UpgradeHoldIndex
+	Index []Part
 
 	Now metav1.Time
 }
@@ -124,7 +124,7 @@ func (in Inputs) enforced(held metav1.Condition) metav1.Condition {
 		out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonNotHeld
 	case in.Denied == nil:
 		out.Reason, out.Message = holdv1alpha1.ReasonLoopsWait, "The built-in loops do not start the update"
-	case in.Bound && !indexed(in.Index, in.Denied):
+	case in.Bound && !indexed(in.Index, in.Hold.Name, in.Denied):
 		out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonNotIndexed
 		out.Message = "The index in which the API server looks up held objects does not have it yet"
 	case in.Bound:

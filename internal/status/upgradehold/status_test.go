@@ -1,6 +1,8 @@
 package upgradehold
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +50,11 @@ func until(seconds int64) func(*holdv1alpha1.UpgradeHold) {
 	return func(h *holdv1alpha1.UpgradeHold) { h.Spec.Until = new(metav1.Unix(seconds, 0)) }
 }
 
+// indexOf returns the index of an UpgradeHold that denies InstallPlans.
+func indexOf(name string) []Part {
+	return slices.Collect(maps.Values(Index([]holdv1alpha1.UpgradeHold{denying(name, "busy", *denied)})))
+}
+
 func TestCompute(t *testing.T) {
 	cases := map[string]struct {
 		reason         string
@@ -58,12 +65,12 @@ func TestCompute(t *testing.T) {
 	}{
 		"Reported": {
 			"The hold of a Probe is reported, with how to override it.",
-			Inputs{Hold: hold("olm.foo.foo", reported), Installed: true, Holds: []gate.Hold{byProbe, byUser}, Denied: denied, Bound: true},
+			Inputs{Hold: hold("olm.foo.foo", reported), Installed: true, Holds: []gate.Hold{byProbe, byUser}, Denied: denied, Bound: true, Index: indexOf("olm.foo.foo")},
 			"True/ProbeNotUpgradeable", "True/PolicyBound", 1, "Probe foo/foo.v1 reports Upgradeable=False: busy. To update anyway: kubectl annotate subscription -n foo foo operatorstatus.io/allow-upgrade=<version>",
 		},
 		"ByUser": {
 			"The hold of a user is that user's alone, and has no override.",
-			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser, byProbe}, Denied: denied, Bound: true},
+			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser, byProbe}, Denied: denied, Bound: true, Index: indexOf("audit")},
 			"True/HeldByUser", "True/PolicyBound", 1, "UpgradeHold audit holds the updates",
 		},
 		"NotIndexed": {

@@ -296,7 +296,7 @@ func (o Op) awaitEnforced(t *testing.T) {
 	}
 }
 
-// volatile are the kinds that change by themselves.
+// volatile are the kinds that change by themselves. So does the index of UpgradeHolds.
 var volatile = []string{"Event", "Lease", "Pod", "ReplicaSet", "ControllerRevision", "EndpointSlice", "Endpoints", "ComponentStatus", "UpgradeHold", "Probe",
 	"Node", "CSINode", "APIService", "FlowSchema", "PriorityLevelConfiguration"}
 
@@ -326,7 +326,8 @@ func Snapshot(t *testing.T, cluster *testcluster.Cluster, own func(*unstructured
 				t.Fatalf("listing %s: %v", resource.Name, err)
 			}
 			for i := range found.Items {
-				if found := &found.Items[i]; !own(found) {
+				found := &found.Items[i]
+				if _, index := found.GetLabels()[holdv1alpha1.LabelDenies]; !index && !own(found) {
 					out[fmt.Sprintf("%s %s/%s", resource.Kind, found.GetNamespace(), found.GetName())] = content(found)
 				}
 			}
