@@ -213,17 +213,7 @@ func (r rollout) settled() bool {
 // blocker returns why a workload does not run as declared, or nil if it may just take some time.
 func (r rollout) blocker(c Cluster, now time.Time) *operator.Blocker {
 	pods := r.pods(c)
-	ready := 0
-	var worst *podTrouble
-	for i := range pods {
-		if isReady(&pods[i]) {
-			ready++
-			continue
-		}
-		if t := troubleOf(&pods[i], c); worst == nil || t.impact.Rank() < worst.impact.Rank() {
-			worst = &t
-		}
-	}
+	worst, ready := r.worst(c, now)
 	count := fmt.Sprintf("%d of %d pods of %s are ready", min(ready, int(r.desired)), r.desired, r.Ref)
 	if r.old > 0 {
 		count = fmt.Sprintf("%d of %d new pods of %s are ready", min(ready, int(r.desired)), r.desired, r.Ref)
@@ -237,7 +227,7 @@ func (r rollout) blocker(c Cluster, now time.Time) *operator.Blocker {
 			Impact: operator.Broken, By: r.String(), Reason: r.failure.Reason, Since: r.failure.LastTransitionTime,
 			Cause: fmt.Sprintf("%s, since they cannot be created: %s", count, r.failure.Message), Steps: describe("deployment", r.Name),
 		}
-	case worst != nil && (worst.certain || now.Sub(worst.since.Time) > patience):
+	case worst != nil:
 		return &operator.Blocker{
 			Impact: worst.impact, By: worst.String(), Reason: worst.reason, Since: worst.since, Cause: fmt.Sprintf("%s: %s", count, worst.message),
 			Steps: append(describe("pod", worst.Name), worst.steps...),
@@ -255,6 +245,30 @@ func (r rollout) blocker(c Cluster, now time.Time) *operator.Blocker {
 		}
 	}
 	return nil
+}
+
+// worst returns the trouble of the pod that has most, or nil if they may just take some time, and how many are ready.
+func (r rollout) worst(c Cluster, now time.Time) (worst *podTrouble, ready int) {
+	for _, pod := range r.pods(c) {
+		if isReady(&pod) {
+			ready++
+			continue
+		}
+		t := troubleOf(&pod, c)
+		if lasts := t.certain || now.Sub(t.since.Time) > patience; lasts && (worst == nil || t.impact.Rank() < worst.impact.Rank()) {
+			worst = &t
+		}
+	}
+	return worst, ready
+}
+
+// PodTrouble returns why a pod of a workload does not become ready, according to its pods and ReplicaSets, or empty.
+func PodTrouble(workload Object, c Cluster, now time.Time) string {
+	worst, _ := rolloutOf(workload).worst(c, now)
+	if worst == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s): %s", worst.Ref, worst.reason, worst.message)
 }
 
 // pods returns the pods of the declared version of a workload, or of any version if that is not known.

@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
@@ -286,7 +288,13 @@ func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.
 		if deployment.Annotations[install.AnnotationApplied] != applied.GetAnnotations()[install.AnnotationApplied] {
 			deployment = &appsv1.Deployment{} // the cached one is stale
 		}
-		switch available, stuck, why := rollout(deployment); {
+		available, stuck, why := rollout(deployment)
+		if stuck || !available && takesLong(deployment, r.Now()) {
+			if why, err = r.because(ctx, deployment, why); err != nil {
+				return nil, err
+			}
+		}
+		switch {
 		case stuck:
 			return fails(v1alpha1.CSVReasonInstallCheckFailed, fmt.Sprintf("Deployment %s makes no progress: %s", desired.Name, why)), nil
 		case !available:
@@ -301,7 +309,35 @@ func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.
 	case ran && !working:
 		return fails(v1alpha1.CSVReasonComponentUnhealthy, listed(waits)), nil
 	}
-	return &Verdict{Phase: olm.CSVPhaseInstalling, Reason: v1alpha1.CSVReasonInstallWaiting, Message: listed(waits)}, nil
+	return &Verdict{Phase: olm.CSVPhaseInstalling, Reason: v1alpha1.CSVReasonInstallWaiting, Message: listed(waits), Again: slow}, nil
+}
+
+// slow is how long a rollout may take before its pods are read, and after which they are read again: no event reports their troubles.
+const slow = 15 * time.Second
+
+// takesLong reports whether a rollout has not progressed for a while.
+func takesLong(d *appsv1.Deployment, now time.Time) bool {
+	return slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return c.Type == appsv1.DeploymentProgressing && now.Sub(c.LastUpdateTime.Time) >= slow
+	})
+}
+
+// because returns why a Deployment is not available: a pod's trouble if it has any, or else why as given.
+func (r *Reconciler) because(ctx context.Context, d *appsv1.Deployment, why string) (string, error) {
+	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+	if err != nil {
+		return why, nil //nolint:nilerr // the API server admits none that is invalid
+	}
+	var pods installer.Cluster
+	for _, list := range []installer.List{&appsv1.ReplicaSetList{}, &corev1.PodList{}} {
+		if err := r.Reader.List(ctx, list, client.InNamespace(d.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(100)); err != nil {
+			return "", fmt.Errorf("listing the pods of Deployment %s: %w", client.ObjectKeyFromObject(d), err)
+		}
+		if err := pods.Add(list, nil); err != nil {
+			return "", err
+		}
+	}
+	return cmp.Or(installer.PodTrouble(d, pods, r.Now()), why), nil
 }
 
 func replicas(d *appsv1.Deployment) int32 {

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -259,6 +260,23 @@ func TestHealth(t *testing.T) {
 		return called(name, deployment(new(int32(1)), 1, 1, 0, appsv1.DeploymentCondition{
 			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Message: "it has timed out progressing"}))
 	}
+	rolling := func(since int64) client.Object {
+		d := deployment(new(int32(1)), 2, 1, 1, appsv1.DeploymentCondition{
+			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, LastUpdateTime: metav1.Unix(since, 0),
+		})
+		d.UID, d.Spec.Selector = "a", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
+		return called("a", d)
+	}
+	part := func(kind, owner, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{
+			Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{"app": "a"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: owner, UID: types.UID(owner), Controller: new(true)}},
+		}
+	}
+	unscheduled := &corev1.Pod{ObjectMeta: part("ReplicaSet", "new", "pod"), Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/1 nodes match",
+	}}}}
+	pods := []client.Object{unscheduled, &appsv1.ReplicaSet{ObjectMeta: part("Deployment", "a", "new")}, up("b")}
 	const waits = "Deployment a is not available: 1 of 1 pods are updated, 0 are available"
 	cases := map[string]struct {
 		reason string
@@ -280,6 +298,10 @@ func TestHealth(t *testing.T) {
 			"Succeeded/InstallSucceeded: Every deployment is available"},
 		"Stuck": {"One that gave up fails the install.", []option{phase("Installing")}, []client.Object{down("a"), stuck("b")},
 			"Failed/InstallCheckFailed: Deployment b makes no progress: it has timed out progressing"},
+		"Pod": {"A rollout that takes long names the pod.", []option{phase("Installing")}, append([]client.Object{rolling(2985)}, pods...),
+			"Installing/InstallWaiting: Deployment a is not available: Pod default/pod (Unschedulable): the pod is Pending: 0/1 nodes match"},
+		"PodSoon": {"One that has just begun does not: that would be read for each installation.", []option{phase("Installing")}, append([]client.Object{rolling(2986)}, pods...),
+			"Installing/InstallWaiting: Deployment a is not available: 1 of 1 pods are updated, 1 are available"},
 		"GetsUnstuck": {"And no more once it goes on.", []option{phase("Failed"), reason("InstallCheckFailed")}, []client.Object{down("a"), up("b")},
 			"Installing/InstallWaiting: " + waits},
 	}
