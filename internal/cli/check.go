@@ -57,6 +57,9 @@ func worst(operators []operator.Operator) error {
 	code := exit(exitOK)
 	for _, op := range operators {
 		code = max(code, codeOf(op.Blocked()))
+		if len(op.WouldHold) > 0 {
+			code = max(code, exitHeld)
+		}
 		if len(op.Unread) > 0 {
 			code = max(code, exitError)
 		}

@@ -212,14 +212,14 @@ func asTable(operators []operator.Operator, now time.Time) *metav1.Table {
 		{Name: "Installer", Type: "string", Priority: 1},
 	}}
 	for _, op := range operators {
-		blocked, since, by := string(op.Blocked()), "", ""
-		switch {
+		blocked, since, by := "", "", ""
+		switch blockers := slices.Concat(op.Blockers, op.WouldHold); {
 		case op.Undecided():
 			blocked = unknown
-		case blocked != "":
-			first := op.Blockers[0]
-			by, since = first.By, age(first.Since, now)
-			if more := len(op.Blockers) - 1; more > 0 {
+		case len(blockers) > 0:
+			first := blockers[0]
+			blocked, by, since = string(first.Impact), first.By, age(first.Since, now)
+			if more := len(blockers) - 1; more > 0 {
 				by += fmt.Sprintf(" (and %d more)", more)
 			}
 		}
@@ -289,12 +289,14 @@ func asObject(op operator.Operator) unstructured.Unstructured {
 		}
 		object["unread"] = unread
 	}
-	var blockers []any
-	for _, b := range op.Blockers {
-		blockers = append(blockers, blockerObject(b))
-	}
-	if len(blockers) > 0 {
-		object["blockers"] = blockers
+	for field, all := range map[string][]operator.Blocker{"blockers": op.Blockers, "wouldHold": op.WouldHold} {
+		var blockers []any
+		for _, b := range all {
+			blockers = append(blockers, blockerObject(b))
+		}
+		if len(blockers) > 0 {
+			object[field] = blockers
+		}
 	}
 	sanitize(object)
 	return unstructured.Unstructured{Object: object}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ func whyCommand(o *options) *cobra.Command {
 
 NAME is the name of a Subscription, package, ClusterServiceVersion or PlatformOperator.
 
-The exit code is 0 if nothing blocks the operator, 2 if an update is held or takes long, 3 if something is broken, and 1 if the command fails, or
+The exit code is 0 if nothing blocks the operator, 2 if an update is held or would be, or takes long, 3 if something is broken, and 1 if the command fails, or
 you may not read the objects that it needs.`,
 		Example: `  # Why is the operator foo not updated?
   kubectl operator-status why foo -n operators`,
@@ -63,7 +64,7 @@ func codeOf(i operator.Impact) exit {
 // explain prints the blockers of an operator. It wraps sentences at the width of a terminal, but not commands, which are copied.
 func explain(out io.Writer, op operator.Operator, now time.Time, width uint) {
 	fmt.Fprintln(out, wrapped(fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op)), "", width))
-	for _, b := range op.Blockers {
+	for _, b := range slices.Concat(op.Blockers, op.WouldHold) {
 		fmt.Fprintf(out, "\n%s\n", wrapped(heading(b, now), "", width))
 		fmt.Fprintln(out, wrapped(strings.TrimRight(messages.Line(b.Cause), "."), "  ", width))
 		for _, s := range b.Steps {
@@ -122,6 +123,8 @@ func summary(op operator.Operator) string {
 	switch {
 	case op.Undecided():
 		return out + ". " + unreadOf(op)
+	case len(op.Blockers) == 0 && len(op.WouldHold) > 0:
+		return out + ". Its next update would be held."
 	case len(op.Blockers) == 0:
 		return out + ". Nothing blocks it."
 	}

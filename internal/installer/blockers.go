@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/operator"
@@ -15,11 +16,44 @@ import (
 // ToUpdateAnyway is the purpose of the step that overrides a hold.
 const ToUpdateAnyway = "To update anyway"
 
+// toRelease is that of the step that ends a hold of an administrator.
+const toRelease = "To release it"
+
 // HeldBy returns the blocker of a hold, with the steps that show its cause. probe is that of the operator, or nil.
 func HeldBy(h gate.Hold, probe *v1alpha1.Probe) operator.Blocker {
 	return operator.Blocker{
-		Impact: operator.Held, By: h.By.String(), Reason: h.Reason, Since: h.Since, Cause: h.Message(), Steps: StepsTo(h.By, probe),
+		Impact: operator.Held, By: h.By.String(), Reason: h.Reason, Since: h.Since, Cause: h.Message(), Steps: append(StepsTo(h.By, probe), stepsReleasing(h)...),
 	}
+}
+
+// stepsReleasing returns the step that ends a hold of an administrator, or none.
+func stepsReleasing(h gate.Hold) []operator.Step {
+	switch {
+	case h.By.Kind == "OperatorCondition" && h.Override == (gate.Override{}):
+		return []operator.Step{{To: toRelease, Command: fmt.Sprintf("kubectl operator-status release -n %s %s", h.By.Namespace, h.By.Name)}}
+	case h.By.Kind == holdv1alpha1.UpgradeHoldKind:
+		return []operator.Step{{To: toRelease, Command: "kubectl delete upgradehold.operatorstatus.io " + h.By.Name}}
+	}
+	return nil
+}
+
+// HeldWith returns the blockers that an UpgradeHold reports.
+func HeldWith(h holdv1alpha1.UpgradeHold) []operator.Blocker {
+	var out []operator.Blocker
+	for _, cause := range h.Status.Holds {
+		b := operator.Blocker{
+			Impact: operator.Held, By: cause.By, Reason: cause.Reason, Cause: cause.Message,
+			Steps: []operator.Step{{To: "To see why, and how to update anyway", Command: "kubectl get upgradehold.operatorstatus.io " + h.Name + " -o jsonpath='{.status.message}'"}},
+		}
+		if cause.Since != nil {
+			b.Since = *cause.Since
+		}
+		if !h.IsReported() {
+			b.Steps = []operator.Step{{To: toRelease, Command: "kubectl delete upgradehold.operatorstatus.io " + h.Name}}
+		}
+		out = append(out, b)
+	}
+	return out
 }
 
 // StepsTo returns the steps that show why an object holds an update.

@@ -61,6 +61,9 @@ type Operator struct {
 	// Blockers keep the operator from running or being up to date. The worst are first.
 	Blockers []Blocker
 
+	// WouldHold are the holds of an update that is not known yet. They are no Blockers.
+	WouldHold []Blocker
+
 	// Unfinished is the installation or update in progress, or nil.
 	Unfinished *Unfinished
 

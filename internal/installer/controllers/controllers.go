@@ -239,7 +239,7 @@ func describe(of holdv1alpha1.OperatorReference, workloads []installer.Workload,
 	for _, h := range installer.Values[holdv1alpha1.UpgradeHold](c) {
 		if h.Spec.Operator == of && meta.IsStatusConditionTrue(h.Status.Conditions, holdv1alpha1.ConditionHeld) {
 			out.Upgradeable = metav1.ConditionFalse
-			out.Blockers = append(out.Blockers, heldWith(h)...)
+			out.Blockers = append(out.Blockers, installer.HeldWith(h)...)
 		}
 	}
 	for _, probe := range installer.Values[v1alpha1.Probe](c) {
@@ -248,25 +248,6 @@ func describe(of holdv1alpha1.OperatorReference, workloads []installer.Workload,
 				out.Blockers = slices.Insert(out.Blockers, 0, *b)
 			}
 		}
-	}
-	return out
-}
-
-// heldWith returns the blockers that an UpgradeHold reports.
-func heldWith(h holdv1alpha1.UpgradeHold) []operator.Blocker {
-	var out []operator.Blocker
-	for _, cause := range h.Status.Holds {
-		b := operator.Blocker{
-			Impact: operator.Held, By: cause.By, Reason: cause.Reason, Cause: cause.Message,
-			Steps: []operator.Step{{To: "To see why, and how to update anyway", Command: "kubectl get upgradehold " + h.Name + " -o jsonpath='{.status.message}'"}},
-		}
-		if cause.Since != nil {
-			b.Since = *cause.Since
-		}
-		if !h.IsReported() {
-			b.Steps = []operator.Step{{To: "To release it", Command: "kubectl delete upgradehold " + h.Name}}
-		}
-		out = append(out, b)
 	}
 	return out
 }

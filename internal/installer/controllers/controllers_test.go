@@ -117,9 +117,9 @@ func TestDescribe(t *testing.T) {
 	}{
 		"Free": {reason: "Nothing holds it.", want: metav1.ConditionTrue},
 		"Reported": {reason: "Its conditions hold it.", objects: []installer.Object{hold("a", of, "True", reported)}, want: metav1.ConditionFalse,
-			blockers: []string{"Held by Probe foo/a: kubectl get upgradehold a -o jsonpath='{.status.message}'"}},
+			blockers: []string{"Held by Probe foo/a: kubectl get upgradehold.operatorstatus.io a -o jsonpath='{.status.message}'"}},
 		"ByUser": {reason: "A user holds it.", objects: []installer.Object{hold("a", of, "True", nil)}, want: metav1.ConditionFalse,
-			blockers: []string{"Held by Probe foo/a: kubectl delete upgradehold a"}},
+			blockers: []string{"Held by Probe foo/a: kubectl delete upgradehold.operatorstatus.io a"}},
 		"Expired": {reason: "A hold that has ended is none.", objects: []installer.Object{hold("a", of, "False", nil)}, want: metav1.ConditionTrue},
 		"Other":   {reason: "Another operator is held.", objects: []installer.Object{hold("a", other, "True", nil)}, want: metav1.ConditionTrue},
 		"Unread":  {reason: "Nothing is concluded from UpgradeHolds that may not be read.", unread: []string{upgradeHolds}, want: metav1.ConditionUnknown},

@@ -36,7 +36,7 @@ func (Held) Operators(c installer.Cluster) []operator.Operator {
 		op := held[of]
 		op.Installer, op.Namespace, op.Name, op.Reference = cmp.Or(names[of.Installer], string(of.Installer)), of.Namespace, of.Name, of
 		op.State, op.UpToDate, op.Upgradeable = operator.Unknown, metav1.ConditionUnknown, metav1.ConditionFalse
-		op.Blockers = append(op.Blockers, heldWith(h)...)
+		op.Blockers = append(op.Blockers, installer.HeldWith(h)...)
 		held[of] = op
 	}
 	return operator.Sorted(slices.Collect(maps.Values(held)))

@@ -32,7 +32,7 @@ func Check(c Cluster) []operator.Operator {
 		if csv == nil {
 			continue
 		}
-		op.Blockers = append(op.Blockers, n.wouldHold(csv, op)...)
+		op.Blockers, op.WouldHold = append(op.Blockers, op.WouldHold...), nil
 		if b := maxOpenShiftBlocker(csv, next); b != nil {
 			op.Blockers = append(op.Blockers, *b)
 		}
@@ -42,8 +42,11 @@ func Check(c Cluster) []operator.Operator {
 
 // wouldHold returns the blockers of an operator that would hold its next update, and do not hold one already.
 func (n *namespace) wouldHold(csv *v1alpha1.ClusterServiceVersion, op *operator.Operator) []operator.Blocker {
+	if csv == nil || op.Upgradeable != metav1.ConditionFalse {
+		return nil
+	}
 	decision := n.nextUpdate(csv)
-	if op.Upgradeable != metav1.ConditionFalse || !decision.Held {
+	if !decision.Held {
 		return nil
 	}
 	var out []operator.Blocker

@@ -9,8 +9,11 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
@@ -31,10 +34,37 @@ var (
 func (Installer) Name() string { return "OLM" }
 
 // Operators implements installer.Installer.
-func (Installer) Operators(c installer.Cluster) []operator.Operator { return Operators(clusterOf(c)) }
+func (Installer) Operators(c installer.Cluster) []operator.Operator {
+	return withUserHolds(c, Operators(clusterOf(c)))
+}
 
 // Check implements installer.Checker.
-func (Installer) Check(c installer.Cluster) []operator.Operator { return Check(clusterOf(c)) }
+func (Installer) Check(c installer.Cluster) []operator.Operator {
+	out := withUserHolds(c, Check(clusterOf(c)))
+	for i := range out {
+		out[i].Blockers, out[i].WouldHold = append(out[i].Blockers, out[i].WouldHold...), nil
+	}
+	return out
+}
+
+// withUserHolds adds the UpgradeHolds of users to operators whose blockers are not those already.
+func withUserHolds(c installer.Cluster, operators []operator.Operator) []operator.Operator {
+	users := map[holdv1alpha1.OperatorReference][]operator.Blocker{}
+	for _, h := range installer.Values[holdv1alpha1.UpgradeHold](c) {
+		if !h.IsReported() && meta.IsStatusConditionTrue(h.Status.Conditions, holdv1alpha1.ConditionHeld) {
+			users[h.Spec.Operator] = append(users[h.Spec.Operator], installer.HeldWith(h)...)
+		}
+	}
+	for i := range operators {
+		op := &operators[i]
+		for _, b := range users[op.Reference] {
+			if !slices.ContainsFunc(op.Blockers, func(o operator.Blocker) bool { return o.By == b.By }) {
+				op.WouldHold, op.Upgradeable = append(op.WouldHold, b), metav1.ConditionFalse
+			}
+		}
+	}
+	return operators
+}
 
 // Tree implements installer.Outliner.
 func (i Installer) Tree(c installer.Cluster, op operator.Operator) (operator.Node, bool) {

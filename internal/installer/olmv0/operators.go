@@ -178,6 +178,7 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 		out.Update = target
 	}
 	out.Blockers, out.Unfinished = blockersOf(sub, status, n, plan), n.unfinished(sub, plan)
+	out.WouldHold = n.wouldHold(csv, &out)
 	out.Unread = n.unreadOf(ClusterServiceVersions, Probes)
 	if !reported(sub) {
 		addUnread(&out, n.undecided(sub, catalog))
@@ -296,6 +297,7 @@ func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) operator.Op
 	if b := installer.Unreliable(n.Probes[csv.Name]); b != nil {
 		out.Blockers = append(out.Blockers, *b)
 	}
+	out.WouldHold = n.wouldHold(csv, &out)
 	out.Unread = n.unreadOf(Probes)
 	return out
 }

@@ -122,9 +122,7 @@ function isInProgress(c: Condition): boolean {
 
 /** Reports whether OLM holds an update, and the resolution of the whole namespace fails because of that. */
 function failsByHold(sub: Subscription, failed: Condition, n: Namespace): boolean {
-  return (
-    heldByOLM(sub, n).held && (failed.message ?? '').includes(sub.status?.currentCSV ?? '')
-  );
+  return heldByOLM(sub, n).held && (failed.message ?? '').includes(sub.status?.currentCSV ?? '');
 }
 
 function brokenBy(sub: Subscription, c: Condition): Blocker {
@@ -259,6 +257,7 @@ function heldUpdate(
     cause: statement(h.target, h.cause, h.doubt),
     steps: [
       ...stepsTo(h.by, n),
+      ...stepsReleasing(h),
       ...(h.override ? [{ to: toUpdateAnyway, command: command(h.override) }] : []),
     ],
   }));
@@ -273,6 +272,16 @@ function later(a: string | undefined, b: string | undefined): string | undefined
 function holdsOf(sub: Subscription, n: Namespace, plan: InstallPlan | undefined): Hold[] {
   const updates = waits(plan) ? updatesOf(plan, n) : [updateOf(sub, n)];
   return evaluatePlan(reported(sub) ? updates.map(asReported) : updates).holds;
+}
+
+/** Returns how to end the hold of an administrator. */
+function stepsReleasing({ by: { kind, namespace, name }, override }: Hold): Step[] {
+  if (kind !== 'OperatorCondition' || override) {
+    return [];
+  }
+  return [
+    { to: 'To release it', command: `kubectl operator-status release -n ${namespace} ${name}` },
+  ];
 }
 
 /** Returns how to see what an object that holds an update waits for. */
