@@ -42,6 +42,7 @@ func TestUpdate(t *testing.T) {
 	s.await(t, probe, func() string { return checkNotUpgradeable(probe) })
 	owned := ownedBy(t, s, v1.CSV())
 
+	awaitNoneTerminating(t)             // namespaces of other tests
 	cluster.AwaitIdle(t, 3*time.Second) // the objects of the first version are complete
 	before := story.Snapshot(t, cluster, asksForUpdate)
 	s.offer(t, publish(t, v1, v2))
@@ -128,7 +129,7 @@ func TestManual(t *testing.T) {
 	s.checkAbsent(t, s.csv(v1.CSV()))
 	plan := &olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sub.Status.InstallPlanRef.Name}}
 	s.await(t, plan, func() string {
-		if plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval || !strings.Contains(plan.Status.Message, "kubectl patch installplan") {
+		if plan.Status.Phase != olm.InstallPlanPhaseRequiresApproval || !strings.Contains(plan.Status.Message, "kubectl patch installplan.operators.coreos.com") {
 			return string(plan.Status.Phase) + plan.Status.Message
 		}
 		return ""

@@ -125,7 +125,7 @@ func TestManualApprovalNotGranted(t *testing.T) {
 		v1alpha1.SubscriptionUpgradeHeld: "True " + v1alpha1.ReasonApprovalMissing,
 		v1alpha1.SubscriptionUpToDate:    "False " + v1alpha1.ReasonNewestDoesNotRun,
 	})
-	checkMessage(t, ours, v1alpha1.SubscriptionUpgradeHeld, s.namespace+"/theirs", "kubectl patch installplan")
+	checkMessage(t, ours, v1alpha1.SubscriptionUpgradeHeld, s.namespace+"/theirs", "kubectl patch installplan.operators.coreos.com")
 	s.awaitConditions(t, theirs, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "True " + v1alpha1.ReasonRequiresApproval,
 	})

@@ -62,7 +62,7 @@ func awaitWhy(t *testing.T, sub *v1alpha1.Subscription, want int, words ...strin
 	return text
 }
 
-// awaitResolved waits until nothing blocks a Subscription, and follows the advice of the command line if OLM has not resolved it
+// awaitResolved waits until a Subscription is up to date and nothing blocks it, and follows the advice of the command line if OLM has not resolved it
 // since the update.
 func awaitResolved(t *testing.T, sub *v1alpha1.Subscription) {
 	t.Helper()
@@ -72,7 +72,7 @@ func awaitResolved(t *testing.T, sub *v1alpha1.Subscription) {
 		if strings.Contains(text, resolve) {
 			runStep(t, text, resolve)
 		}
-		if code != 0 {
+		if code != 0 || !strings.Contains(text, "is up to date") {
 			return fmt.Sprintf("why exits with %d: %s", code, text)
 		}
 		return ""
@@ -305,7 +305,7 @@ func checkReadme(t *testing.T, s *stage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range []string{"kubectl get subscriptions,csv", "kubectl operator-status get", "kubectl operator-status why foo"} {
+	for _, command := range []string{"kubectl get subscriptions.operators.coreos.com,clusterserviceversions.operators.coreos.com", "kubectl operator-status get", "kubectl operator-status why foo"} {
 		args := append(strings.Fields(command), "-n", s.namespace)
 		printed, _ := run(t, args[0], args[1:]...)
 		want := "$ " + strings.Join(args, " ") + "\n" + printed

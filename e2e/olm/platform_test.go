@@ -78,7 +78,7 @@ func TestPlatformOperatorPackageNotFound(t *testing.T) {
 	awaitPlatformOperator(t, op, "", "Installed=False/Installing")
 	cluster.Await(t, op, func() string {
 		c := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionInstalled)
-		if !strings.Contains(c.Message, "kubectl patch installplan") {
+		if !strings.Contains(c.Message, "kubectl patch installplan.operators.coreos.com") {
 			return "the message does not explain how to approve: " + c.Message
 		}
 		return ""

@@ -51,7 +51,7 @@ func TestManual(t *testing.T) {
 		v1alpha1.SubscriptionInstallPlanAwaitingManualApproval: "True " + v1alpha1.ReasonRequiresApproval,
 		v1alpha1.SubscriptionUpToDate:                          "False " + v1alpha1.ReasonNewestDoesNotRun,
 	})
-	checkMessage(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, "kubectl patch installplan", s.awaitPlan(t, sub).Name)
+	checkMessage(t, sub, v1alpha1.SubscriptionInstallPlanAwaitingManualApproval, "kubectl patch installplan.operators.coreos.com", s.awaitPlan(t, sub).Name)
 	approve(t, s.awaitPlan(t, sub))
 	s.awaitRunning(t, sub, csvOf("manual", "1.0.0"))
 }

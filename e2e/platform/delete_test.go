@@ -77,7 +77,7 @@ func TestDeletionWaitsForUserData(t *testing.T) {
 	op := deleteWithData(t, "kept")
 	awaitConditions(t, op, "Synced=False/UsersData", "Ready=False/UsersData")
 	checkMessage(t, op, v1alpha1.ConditionSynced, "Kept.kept.example.com kept/mine", "PersistentVolumeClaim kept/data", "ConfigMap kept/notes",
-		"kubectl annotate platformoperator kept operatorstatus.io/delete-anyway=true")
+		"kubectl annotate platformoperator.platform.openshift.io kept operatorstatus.io/delete-anyway=true")
 
 	here := cluster.Rediscovered(t)
 	mine := builder.Object("kept.example.com/v1", "Kept", "kept", "mine")

@@ -29,7 +29,7 @@ func TestInstallAndUpdate(t *testing.T) {
 	awaitConditions(t, op, "Upgradeable=False/NotUpgradeable", "Ready=True/Available")
 	s.offer(t, publish(t, "simple", "1.0.0", "1.1.0"))
 	awaitConditions(t, op, "Progressing=False/UpdateHeld", "UpToDate=False/NewestDoesNotRun", "Ready=True/Available")
-	checkMessage(t, op, v1alpha1.ConditionProgressing, "Simple .*/example", "Migrating", "kubectl annotate subscription")
+	checkMessage(t, op, v1alpha1.ConditionProgressing, "Simple .*/example", "Migrating", "kubectl annotate subscription.operators.coreos.com")
 	if op.Status.Version != "1.0.0" {
 		t.Errorf("status.version is %s, want the running version", op.Status.Version)
 	}

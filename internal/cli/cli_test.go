@@ -37,7 +37,7 @@ func operators() []operator.Operator {
 				Cause: "The update to foo.v1.1.0 is held: Probe default/foo.v1.0.0 reports Upgradeable=False: Waiting for Foo apps/example: Migrating is True",
 				Steps: []operator.Step{
 					{To: "To see the blocking resource", Command: "kubectl get foos.example.com -n apps example -o yaml"},
-					{To: "To update anyway", Command: "kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v1.1.0"},
+					{To: "To update anyway", Command: "kubectl annotate subscription.operators.coreos.com -n default foo operatorstatus.io/allow-upgrade=foo.v1.1.0"},
 				},
 			}},
 		},
@@ -48,7 +48,7 @@ func operators() []operator.Operator {
 			Blockers: []operator.Blocker{
 				{
 					Impact: operator.Broken, By: "CatalogSource olm/gone", Reason: "CatalogSourceNotFound", Cause: "CatalogSource olm/gone not found.",
-					Steps: []operator.Step{{To: "To see why", Command: "kubectl describe catalogsource -n olm gone"}},
+					Steps: []operator.Step{{To: "To see why", Command: "kubectl describe catalogsource.operators.coreos.com -n olm gone"}},
 				},
 				{Impact: operator.Held, By: "InstallPlan default/install-1", Reason: "RequiresApproval", Cause: "It waits"},
 			},

@@ -25,6 +25,6 @@ func Request(sub *v1alpha1.Subscription) *operator.Request {
 	}
 	return &operator.Request{
 		Ref:      operator.Ref{Kind: v1alpha1.SubscriptionKind, Namespace: sub.Namespace, Name: sub.Name},
-		Resource: "subscription", Annotations: sub.Annotations,
+		Resource: "subscription.operators.coreos.com", Annotations: sub.Annotations,
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
-const allow = "kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2"
+const allow = "kubectl annotate subscription.operators.coreos.com -n default foo operatorstatus.io/allow-upgrade=foo.v2"
 
 // probe returns a Probe created by a user, whose status is of its current generation.
 func probe(conditions ...metav1.Condition) *v1alpha1.Probe {
@@ -356,7 +356,7 @@ func TestHolds(t *testing.T) {
 	withBoth := func(in *Inputs) {
 		in.Probe, in.OperatorCondition = probe(busy), operatorCondition([]metav1.Condition{full}, nil)
 	}
-	annotation := Override{Object: ref("Subscription", "foo"), Resource: "subscription", Target: "foo.v2"}
+	annotation := Override{Object: ref("Subscription", "foo"), Resource: "subscription.operators.coreos.com", Target: "foo.v2"}
 	byProbe := Hold{
 		Reason: "ProbeNotUpgradeable", By: ref("Probe", "foo.v1"), Since: busy.LastTransitionTime, Target: "foo.v2",
 		Cause: "Probe default/foo.v1 reports Upgradeable=False: busy", Override: annotation,
@@ -434,7 +434,7 @@ func TestHolds(t *testing.T) {
 				update("baz", withProbe),
 			},
 			[]Hold{byProbe, with(byProbe, func(h *Hold) {
-				h.Target, h.Override = "baz.v2", Override{Object: ref("Subscription", "baz"), Resource: "subscription", Target: "baz.v2"}
+				h.Target, h.Override = "baz.v2", Override{Object: ref("Subscription", "baz"), Resource: "subscription.operators.coreos.com", Target: "baz.v2"}
 			})},
 		},
 	}
@@ -456,7 +456,7 @@ func version(name, phase string) *operator.Version {
 }
 
 func request(name string) *operator.Request {
-	return &operator.Request{Ref: ref("Subscription", name), Resource: "subscription"}
+	return &operator.Request{Ref: ref("Subscription", name), Resource: "subscription.operators.coreos.com"}
 }
 
 // TestNotKnown verifies for each unknown state of a running operator whether it holds the update, and why. The message

@@ -51,7 +51,7 @@ func (o Override) Command() string {
 		}
 		return out
 	default:
-		return fmt.Sprintf(`kubectl patch operatorcondition -n %s %s --type=merge -p `+
+		return fmt.Sprintf(`kubectl patch operatorcondition.operators.coreos.com -n %s %s --type=merge -p `+
 			`'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`, o.Object.Namespace, o.Object.Name)
 	}
 }

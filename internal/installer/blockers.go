@@ -62,7 +62,7 @@ func StepsTo(by operator.Ref, probe *v1alpha1.Probe) []operator.Step {
 	case v1alpha1.ProbeKind:
 		return stepsToBlocking(probe)
 	case "OperatorCondition":
-		return []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe operatorcondition -n %s %s", by.Namespace, by.Name)}}
+		return []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe operatorcondition.operators.coreos.com -n %s %s", by.Namespace, by.Name)}}
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func Unreliable(probe *v1alpha1.Probe) *operator.Blocker {
 func blockedBy(probe *v1alpha1.Probe, c metav1.Condition) operator.Blocker {
 	return operator.Blocker{
 		Impact: operator.Broken, By: "Probe " + probe.Namespace + "/" + probe.Name, Reason: c.Reason, Since: c.LastTransitionTime, Cause: c.Message,
-		Steps: []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe probe -n %s %s", probe.Namespace, probe.Name)}},
+		Steps: []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe probe.operators.coreos.com -n %s %s", probe.Namespace, probe.Name)}},
 	}
 }
 
@@ -134,7 +134,8 @@ func (Installers) Orphans(c Cluster) []operator.Operator {
 			continue
 		}
 		b := blockedBy(&probe, *synced)
-		b.Steps = append(b.Steps, operator.Step{To: "To remove it", Command: fmt.Sprintf("kubectl delete probe -n %s %s", probe.Namespace, probe.Name)})
+		remove := fmt.Sprintf("kubectl delete probe.operators.coreos.com -n %s %s", probe.Namespace, probe.Name)
+		b.Steps = append(b.Steps, operator.Step{To: "To remove it", Command: remove})
 		out = append(out, operator.Operator{
 			Namespace: probe.Namespace, Name: probe.Name, State: operator.NotInstalled,
 			UpToDate: metav1.ConditionUnknown, Upgradeable: metav1.ConditionUnknown, Blockers: []operator.Blocker{b},

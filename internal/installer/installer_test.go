@@ -92,8 +92,8 @@ func TestOrphans(t *testing.T) {
 		"foo",
 		"foo.v0",
 		"Broken by Probe default/foo.v0: OperatorNotFound",
-		"To see why: kubectl describe probe -n default foo.v0",
-		"To remove it: kubectl delete probe -n default foo.v0",
+		"To see why: kubectl describe probe.operators.coreos.com -n default foo.v0",
+		"To remove it: kubectl delete probe.operators.coreos.com -n default foo.v0",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -248,7 +248,7 @@ type DeniedWorkload struct {
 // +kubebuilder:object:root=true
 // +operator-sdk:csv:customresourcedefinitions:displayName="Upgrade Hold"
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=hold,categories=operators
+// +kubebuilder:resource:scope=Cluster,shortName=hold,categories={olm,operator-status}
 // +kubebuilder:printcolumn:name="Installer",type=string,JSONPath=`.spec.operator.installer`,priority=1
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.operator.namespace`
 // +kubebuilder:printcolumn:name="Operator",type=string,JSONPath=`.spec.operator.name`

@@ -279,7 +279,7 @@ type ProbeSummary struct {
 // +kubebuilder:object:root=true
 // +operator-sdk:csv:customresourcedefinitions:displayName="Probe",resources={{ClusterServiceVersion,v1alpha1,""}}
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=prb,categories=operators
+// +kubebuilder:resource:shortName=opprobe,categories={olm,operator-status}
 // +kubebuilder:printcolumn:name="Upgradeable",type=string,JSONPath=`.status.conditions[?(@.type=="Upgradeable")].status`
 // +kubebuilder:printcolumn:name="Important",type=string,JSONPath=`.status.conditions[?(@.type=="Important")].status`
 // +kubebuilder:printcolumn:name="Blocking",type=string,JSONPath=`.status.probeResources[?(@.blocking==true)].name`

@@ -88,7 +88,7 @@ type CosignAuthority struct {
 // it.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=operators
+// +kubebuilder:resource:scope=Cluster,categories=operator-status
 // +kubebuilder:printcolumn:name="Images",type=string,JSONPath=`.spec.matchImages[*].prefix`
 // +kubebuilder:printcolumn:name="Authorities",type=string,JSONPath=`.spec.verification.cosign.authorities[*].name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -240,7 +240,7 @@ func TestFiveThousand(t *testing.T) {
 
 	begin()
 	inParallel(t, some, func(ctx context.Context, i int) error { return change(ctx, i, "Installing") })
-	co := await(t, c, "Waiting for 501 of 5000 PlatformOperators", "and 481 more: kubectl get platformoperators")
+	co := await(t, c, "Waiting for 501 of 5000 PlatformOperators", "and 481 more: kubectl get platformoperators.platform.openshift.io")
 	took := time.Since(since)
 	paced := 1 + int(took/time.Second) // one at once, and then one per second
 	counted(fmt.Sprintf("%d change within %s", some, took.Round(time.Millisecond)), paced, paced+1)

@@ -254,7 +254,7 @@ func (d data) message(op *v1alpha1.PlatformOperator) string {
 		parts = append(parts, d.unread)
 	}
 	return fmt.Sprintf("Waiting for users to delete objects that would be deleted with the operator, or left without it: %s. "+
-		"To uninstall the operator anyway: kubectl annotate platformoperator %s %s=true", strings.Join(parts, "; "), op.Name, v1alpha1.AnnotationDeleteAnyway)
+		"To uninstall the operator anyway: kubectl annotate platformoperator.platform.openshift.io %s %s=true", strings.Join(parts, "; "), op.Name, v1alpha1.AnnotationDeleteAnyway)
 }
 
 // named joins the first few names, sorted.

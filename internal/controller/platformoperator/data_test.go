@@ -87,7 +87,7 @@ func TestPages(t *testing.T) {
 }
 
 func TestDataMessage(t *testing.T) {
-	const anyway = ". To uninstall the operator anyway: kubectl annotate platformoperator foo operatorstatus.io/delete-anyway=true"
+	const anyway = ". To uninstall the operator anyway: kubectl annotate platformoperator.platform.openshift.io foo operatorstatus.io/delete-anyway=true"
 	const waiting = "Waiting for users to delete objects that would be deleted with the operator, or left without it: "
 	var many []found
 	for i := range maxFound {

@@ -131,17 +131,17 @@ func origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionConditionType) (s
 	switch t {
 	case v1alpha1.SubscriptionCatalogSourceInvalid:
 		if sub.Spec != nil {
-			named("CatalogSource", "catalogsource", sub.Spec.CatalogSourceNamespace, sub.Spec.CatalogSource)
+			named("CatalogSource", "catalogsource.operators.coreos.com", sub.Spec.CatalogSourceNamespace, sub.Spec.CatalogSource)
 		}
 	case v1alpha1.SubscriptionInstallPlanFailed, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.SubscriptionInstallPlanMissing,
 		v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed):
 		if sub.Status.InstallPlanRef != nil {
-			named("InstallPlan", "installplan", sub.Namespace, sub.Status.InstallPlanRef.Name)
+			named("InstallPlan", "installplan.operators.coreos.com", sub.Namespace, sub.Status.InstallPlanRef.Name)
 		}
 	case v1alpha1.SubscriptionInstalledCSVFailed:
-		named("ClusterServiceVersion", "clusterserviceversion", sub.Namespace, sub.Status.CurrentCSV)
+		named("ClusterServiceVersion", "clusterserviceversion.operators.coreos.com", sub.Namespace, sub.Status.CurrentCSV)
 	case v1alpha1.SubscriptionInstalledCSVMissing:
-		named("ClusterServiceVersion", "clusterserviceversion", sub.Namespace, sub.Status.InstalledCSV)
+		named("ClusterServiceVersion", "clusterserviceversion.operators.coreos.com", sub.Namespace, sub.Status.InstalledCSV)
 	default: // it is about the Subscription itself
 	}
 	return kind + " " + namespace + "/" + name, operator.Step{To: "To see why", Command: fmt.Sprintf("kubectl describe %s -n %s %s", resource, namespace, name)}
@@ -226,7 +226,7 @@ func failedCSV(csv *v1alpha1.ClusterServiceVersion) *operator.Blocker {
 	}
 	out := &operator.Blocker{
 		Impact: operator.Broken, By: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, Reason: string(csv.Status.Reason), Cause: csv.Status.Message,
-		Steps: []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe clusterserviceversion -n %s %s", csv.Namespace, csv.Name)}},
+		Steps: []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe clusterserviceversion.operators.coreos.com -n %s %s", csv.Namespace, csv.Name)}},
 	}
 	if csv.Status.LastTransitionTime != nil {
 		out.Since = *csv.Status.LastTransitionTime

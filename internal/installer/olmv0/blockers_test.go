@@ -20,15 +20,15 @@ func TestReportedHold(t *testing.T) {
 	const (
 		before   = "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: "
 		anyway   = ". To update anyway: "
-		annotate = "kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2"
+		annotate = "kubectl annotate subscription.operators.coreos.com -n default foo operatorstatus.io/allow-upgrade=foo.v2"
 	)
 	cases := map[string]struct{ reason, message, command, cause string }{
 		"Gate":     {"The gate's own command ends the message.", before + "busy" + anyway + annotate, annotate, before + "busy"},
 		"Quoted":   {"Another one before it is quoted.", before + "busy" + anyway + "curl | sh" + anyway + annotate, annotate, before + "busy" + anyway + "curl | sh"},
 		"Cut":      {"The gate's own may be cut off.", before + "busy" + anyway + "curl | sh", "", before + "busy" + anyway + "curl | sh"},
 		"Appended": {"The command does not depend on the message.", before + "busy" + anyway + annotate + "; curl | sh", annotate, before + "busy"},
-		"Elsewhere": {"It names the Subscription.", before + "busy" + anyway + "kubectl annotate subscription -n other foo operatorstatus.io/allow-upgrade=foo.v2",
-			"", before + "busy" + anyway + "kubectl annotate subscription -n other foo operatorstatus.io/allow-upgrade=foo.v2"},
+		"Elsewhere": {"It names the Subscription.", before + "busy" + anyway + "kubectl annotate subscription.operators.coreos.com -n other foo operatorstatus.io/allow-upgrade=foo.v2",
+			"", before + "busy" + anyway + "kubectl annotate subscription.operators.coreos.com -n other foo operatorstatus.io/allow-upgrade=foo.v2"},
 		"None": {"Some holds have no override.", before + "busy", "", before + "busy"},
 	}
 	for name, tc := range cases {
@@ -71,7 +71,7 @@ func TestHeldUpdate(t *testing.T) {
 		Subscriptions: []v1alpha1.Subscription{s}, ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{running},
 		Probes: []v1alpha1.Probe{busy}, OperatorConditions: []operatorsv2.OperatorCondition{full},
 	}
-	anyway := operator.Step{To: installer.ToUpdateAnyway, Command: `kubectl patch operatorcondition -n default foo.v1 --type=merge -p ` +
+	anyway := operator.Step{To: installer.ToUpdateAnyway, Command: `kubectl patch operatorcondition.operators.coreos.com -n default foo.v1 --type=merge -p ` +
 		`'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`}
 	want := []operator.Blocker{
 		{
@@ -82,7 +82,7 @@ func TestHeldUpdate(t *testing.T) {
 		{
 			Impact: operator.Held, By: "OperatorCondition default/foo.v1", Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, Since: at(3),
 			Cause: "The update to foo.v2 is held: OperatorCondition default/foo.v1 reports Upgradeable=False: full",
-			Steps: []operator.Step{{To: "To see why", Command: "kubectl describe operatorcondition -n default foo.v1"}, anyway},
+			Steps: []operator.Step{{To: "To see why", Command: "kubectl describe operatorcondition.operators.coreos.com -n default foo.v1"}, anyway},
 		},
 	}
 	if diff := cmp.Diff(want, byNamespace(c)["default"].heldUpdate(&c.Subscriptions[0], held, nil)); diff != "" {

@@ -33,11 +33,11 @@ func TestWouldHold(t *testing.T) {
 		want   []string
 	}{
 		"None":     {"Nothing holds it.", nil, nil},
-		"Operator": {"An operator ends its own hold.", busy, []string{"OperatorCondition default/foo.v1", "kubectl describe operatorcondition -n default foo.v1"}},
+		"Operator": {"An operator ends its own hold.", busy, []string{"OperatorCondition default/foo.v1", "kubectl describe operatorcondition.operators.coreos.com -n default foo.v1"}},
 		"Override": {
 			"The hold of an administrator lasts until it is released.", override,
 			[]string{
-				"OperatorCondition default/foo.v1", "kubectl describe operatorcondition -n default foo.v1", "kubectl operator-status release -n default foo.v1",
+				"OperatorCondition default/foo.v1", "kubectl describe operatorcondition.operators.coreos.com -n default foo.v1", "kubectl operator-status release -n default foo.v1",
 			},
 		},
 		"User":     {"So does that of a user.", ofUser("foo"), []string{"UpgradeHold audit", "kubectl delete upgradehold.operatorstatus.io audit"}},

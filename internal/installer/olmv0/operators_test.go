@@ -118,7 +118,7 @@ func TestOperators(t *testing.T) {
 		yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
 		succeeded        = olm.CSVPhaseSucceeded
 	)
-	heldMessage := "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False. To update anyway: kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2"
+	heldMessage := "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False. To update anyway: kubectl annotate subscription.operators.coreos.com -n default foo operatorstatus.io/allow-upgrade=foo.v2"
 	cases := map[string]struct {
 		reason string
 		in     Cluster
@@ -144,7 +144,7 @@ func TestOperators(t *testing.T) {
 				State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: yes, Approval: &operator.Approval{Plan: "install-1", Installs: []string{"foo.v2"}}, Update: "foo.v2",
 				Since:    1000,
 				Blockers: []string{"Held by InstallPlan default/install-1: RequiresApproval"},
-				Steps:    []string{`To approve it: kubectl patch installplan -n default install-1 --type=merge -p '{"spec":{"approved":true}}'`},
+				Steps:    []string{`To approve it: kubectl patch installplan.operators.coreos.com -n default install-1 --type=merge -p '{"spec":{"approved":true}}'`},
 			},
 		},
 		"Superseded": {
@@ -169,7 +169,7 @@ func TestOperators(t *testing.T) {
 				Blockers: []string{"Held by Probe default/foo.v1: ProbeNotUpgradeable"},
 				Steps: []string{
 					"To see the blocking resource: kubectl get foos.example.com -n apps example -o yaml",
-					"To update anyway: kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2",
+					"To update anyway: kubectl annotate subscription.operators.coreos.com -n default foo operatorstatus.io/allow-upgrade=foo.v2",
 				},
 			},
 		},
@@ -183,7 +183,7 @@ func TestOperators(t *testing.T) {
 			want: brief{
 				State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Upgradeable: no, Since: 1000,
 				Blockers: []string{"Broken by Probe default/foo.v1: Forbidden"},
-				Steps:    []string{"To see why: kubectl describe probe -n default foo.v1"},
+				Steps:    []string{"To see why: kubectl describe probe.operators.coreos.com -n default foo.v1"},
 			},
 		},
 		"Unmet": {
@@ -197,7 +197,7 @@ func TestOperators(t *testing.T) {
 			want: brief{
 				State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: yes, Update: "foo.v2", Since: 1000,
 				Blockers: []string{"Broken by InstallPlan default/install-1: RequirementsNotMet"},
-				Steps:    []string{"To see why: kubectl describe installplan -n default install-1"},
+				Steps:    []string{"To see why: kubectl describe installplan.operators.coreos.com -n default install-1"},
 			},
 		},
 		"Unresolvable": {
@@ -220,7 +220,7 @@ func TestOperators(t *testing.T) {
 			want: brief{
 				State: operator.NotInstalled, UpToDate: no, Upgradeable: unknown,
 				Blockers: []string{"Broken by CatalogSource olm/catalog: CatalogSourceNotFound"},
-				Steps:    []string{"To see why: kubectl describe catalogsource -n olm catalog"},
+				Steps:    []string{"To see why: kubectl describe catalogsource.operators.coreos.com -n olm catalog"},
 			},
 		},
 		"HeldByOLM": {
@@ -233,7 +233,7 @@ func TestOperators(t *testing.T) {
 			want: brief{
 				State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2",
 				Blockers: []string{"Held by OperatorCondition default/foo.v1: OperatorConditionNotUpgradeable"},
-				Steps:    []string{"To see why: kubectl describe operatorcondition -n default foo.v1"},
+				Steps:    []string{"To see why: kubectl describe operatorcondition.operators.coreos.com -n default foo.v1"},
 			},
 		},
 		"HeldByOLMUnresolved": {
@@ -248,7 +248,7 @@ func TestOperators(t *testing.T) {
 			want: brief{
 				State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: no, Upgradeable: no, Update: "foo.v2",
 				Blockers: []string{"Held by OperatorCondition default/foo.v1: OperatorConditionNotUpgradeable"},
-				Steps:    []string{"To see why: kubectl describe operatorcondition -n default foo.v1"},
+				Steps:    []string{"To see why: kubectl describe operatorcondition.operators.coreos.com -n default foo.v1"},
 			},
 		},
 		"UpdatingUnresolved": {
@@ -285,7 +285,7 @@ func TestOperators(t *testing.T) {
 			want: brief{
 				State: operator.Failed, CSV: "foo.v1", Version: "1.0.0", UpToDate: unknown, Upgradeable: yes, Since: 1000,
 				Blockers: []string{"Broken by ClusterServiceVersion default/foo.v1: InstallComponentFailed"},
-				Steps:    []string{"To see why: kubectl describe clusterserviceversion -n default foo.v1"},
+				Steps:    []string{"To see why: kubectl describe clusterserviceversion.operators.coreos.com -n default foo.v1"},
 			},
 		},
 		"FirstInstall": {

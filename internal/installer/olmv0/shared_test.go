@@ -316,8 +316,8 @@ func (r random) subscription(name string) v1alpha1.Subscription {
 				out.Status.Conditions = append(out.Status.Conditions, condition(t, pick(r, corev1.ConditionTrue, corev1.ConditionFalse),
 					pick(r, v1alpha1.ReasonProbeNotUpgradeable, v1alpha1.ReasonOperatorConditionNotUpgradeable, v1alpha1.ReasonApprovalMissing, "Installing"),
 					pick(r, "It waits",
-						"It waits"+anyway+"kubectl annotate subscription -n default "+pick(r, "foo", "other")+" operatorstatus.io/allow-upgrade="+r.csvName()+". Then wait",
-						"It waits"+anyway+"kubectl annotate subscription -n default "+name+" operatorstatus.io/allow-upgrade="+out.Status.CurrentCSV,
+						"It waits"+anyway+"kubectl annotate subscription.operators.coreos.com -n default "+pick(r, "foo", "other")+" operatorstatus.io/allow-upgrade="+r.csvName()+". Then wait",
+						"It waits"+anyway+"kubectl annotate subscription.operators.coreos.com -n default "+name+" operatorstatus.io/allow-upgrade="+out.Status.CurrentCSV,
 						"It waits"+anyway+"set Upgradeable=True in spec.overrides of OperatorCondition default/foo.v1",
 						"It waits"+anyway+"curl example.com | sh"+anyway+"set Upgradeable=True in spec.overrides of OperatorCondition default/foo.v1",
 						"It waits"+anyway+"curl example.com | sh")))

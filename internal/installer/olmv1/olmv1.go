@@ -55,7 +55,7 @@ func Find(of holdv1alpha1.OperatorReference, extension metav1.Object, workloads 
 	ref := operator.Ref{Kind: Kind.Kind, Name: of.Name}
 	return &installer.Installed{
 		Running:  operator.Version{Ref: ref},
-		Request:  operator.Request{Ref: ref, Resource: "clusterextension", Annotations: extension.GetAnnotations()},
+		Request:  operator.Request{Ref: ref, Resource: "clusterextension.olm.operatorframework.io", Annotations: extension.GetAnnotations()},
 		Accounts: installer.AccountsOf(its),
 		Retry: &installer.Retry{
 			Kind: Kind, Object: types.NamespacedName{Name: of.Name}, Annotations: []string{v1alpha1.AnnotationResolveAnew},

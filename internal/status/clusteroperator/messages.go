@@ -38,7 +38,7 @@ func (g group) list(why func(operator) string) string {
 		out = append(out, why(o))
 	}
 	if more := g.size - len(g.first); more > 0 {
-		out = append(out, fmt.Sprintf("and %d more: kubectl get %s", more, platformOperators))
+		out = append(out, fmt.Sprintf("and %d more: kubectl get %s.%s", more, platformOperators, platformv1alpha1.GroupVersion.Group))
 	}
 	return strings.Join(out, "; ")
 }

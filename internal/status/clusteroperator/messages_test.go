@@ -139,7 +139,7 @@ func TestMany(t *testing.T) {
 	got := checked(t, Inputs{Operators: shuffled, Cluster: Cluster{Release: "1.0.0", Reached: true}, Now: now})
 	for _, conditionType := range []configv1.ClusterStatusConditionType{"Available", "Progressing", "Degraded"} {
 		texts := message(got, conditionType)
-		if !strings.HasSuffix(texts, " é…; and 4980 more: kubectl get platformoperators") {
+		if !strings.HasSuffix(texts, " é…; and 4980 more: kubectl get platformoperators.platform.openshift.io") {
 			t.Errorf("%s ends: %s", conditionType, texts[len(texts)-100:])
 		}
 		if !strings.Contains(texts, ": po-0000 (") || !strings.Contains(texts, "; po-0019 (") || strings.Contains(texts, "po-0020") {

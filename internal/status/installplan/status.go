@@ -167,7 +167,7 @@ func approval(in Inputs, out *olm.InstallPlanStatus) {
 		out.Phase, out.Message = olm.InstallPlanPhaseRequiresApproval, in.Gate.Message
 	case !Approved(in.Plan):
 		out.Phase, out.Message = olm.InstallPlanPhaseRequiresApproval, fmt.Sprintf(
-			"Waiting for approval: kubectl patch installplan -n %s %s --type merge -p '{\"spec\":{\"approved\":true}}'", in.Plan.Namespace, in.Plan.Name)
+			"Waiting for approval: kubectl patch installplan.operators.coreos.com -n %s %s --type merge -p '{\"spec\":{\"approved\":true}}'", in.Plan.Namespace, in.Plan.Name)
 	default:
 		if out.Phase != olm.InstallPlanPhaseInstalling {
 			out.Phase, out.Message = olm.InstallPlanPhaseInstalling, ""

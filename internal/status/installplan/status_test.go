@@ -165,7 +165,7 @@ func TestCompute(t *testing.T) {
 		"NoServiceAccount": {"The service account of an earlier resolution is removed.", []event{as("installer"), found("a")},
 			[]string{"RequiresApproval: ", "0 of 1 steps, started 0", resolvedAt1}},
 		"Manual": {"The message of a plan with Manual approval contains the command to approve it.", []event{all(found("a"), manual, notHeld)}, []string{
-			"RequiresApproval: Waiting for approval: kubectl patch installplan -n default install-1 --type merge -p '{\"spec\":{\"approved\":true}}'",
+			"RequiresApproval: Waiting for approval: kubectl patch installplan.operators.coreos.com -n default install-1 --type merge -p '{\"spec\":{\"approved\":true}}'",
 			"0 of 1 steps, started 0", resolvedAt1}},
 		"ManualApproved": {"An approved plan is installed.", []event{all(found("a"), manual, notHeld), all(approved, notHeld)},
 			[]string{"Installing: ", "0 of 1 steps, started 2", resolvedAt1}},

@@ -342,7 +342,7 @@ func installRows() map[string]statusRow {
 		noBundle  = "Bundle foo.v1 is no registry+v1 bundle: it has two ClusterServiceVersions"
 		refused   = `InstallPlan foo/install-1 for foo.v1 failed: Role foo/foo: forbidden. Once that is put right, delete the InstallPlan`
 		rollout   = "ClusterServiceVersion foo/foo.v1 is Failed (InstallCheckFailed): Deployment foo is not available"
-		approve   = "InstallPlan foo/install-1 for foo.v1 is waiting for a user to approve it: kubectl patch installplan -n foo install-1"
+		approve   = "InstallPlan foo/install-1 for foo.v1 is waiting for a user to approve it: kubectl patch installplan.operators.coreos.com -n foo install-1"
 		neither   = "The operator supports neither install mode AllNamespaces nor OwnNamespace: create an OperatorGroup in namespace foo that fits " +
 			"its install modes, and name the namespace in spec.namespace"
 	)
@@ -496,7 +496,7 @@ func updateRows() map[string]statusRow {
 		unread    = "The update to foo.v2 is held: waiting to read the custom resources of Probe foo/foo.v1"
 		objects   = "The update to foo.v2 is held: OperatorCondition foo/foo.v1 reports Upgradeable=False: it is busy"
 		neighbour = "InstallPlan foo/install-2 is waiting for a user to approve it for Subscription foo/bar"
-		approve   = "InstallPlan foo/install-2 for foo.v2 is waiting for a user to approve it: kubectl patch installplan -n foo install-2"
+		approve   = "InstallPlan foo/install-2 for foo.v2 is waiting for a user to approve it: kubectl patch installplan.operators.coreos.com -n foo install-2"
 		broken    = "ClusterServiceVersion foo/foo.v2 is Failed (InstallCheckFailed): Deployment foo is not available"
 		refused   = "InstallPlan foo/install-2 for foo.v2 failed: CustomResourceDefinition foos.example.com: refused"
 	)

@@ -38,5 +38,5 @@ func Named(names []string) string { return messages.List(names, maxNamed, ", ") 
 
 // HowToApprove returns the command with which a user approves an InstallPlan.
 func HowToApprove(plan *olm.InstallPlan) string {
-	return fmt.Sprintf(`kubectl patch installplan -n %s %s --type=merge -p '{"spec":{"approved":true}}'`, plan.Namespace, plan.Name)
+	return fmt.Sprintf(`kubectl patch installplan.operators.coreos.com -n %s %s --type=merge -p '{"spec":{"approved":true}}'`, plan.Namespace, plan.Name)
 }

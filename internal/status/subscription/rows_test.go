@@ -49,7 +49,7 @@ func planRows() map[string]row {
 			in:      with(fresh(), func(in *Inputs) { in.Plan = manual(plan(olm.InstallPlanPhaseRequiresApproval, "foo.v1")) }),
 			current: "foo.v1", state: "UpgradePending",
 			message: "InstallPlan default/install-1 for foo.v1 is waiting for a user to approve it: " +
-				`kubectl patch installplan -n default install-1 --type=merge -p '{"spec":{"approved":true}}'`,
+				`kubectl patch installplan.operators.coreos.com -n default install-1 --type=merge -p '{"spec":{"approved":true}}'`,
 			conditions: conditions(append(nothingInstalled, "InstallPlanAwaitingManualApproval=True/RequiresApproval", "InstallPlanPending=True/RequiresApproval")...),
 		},
 		"ManualApproved": {

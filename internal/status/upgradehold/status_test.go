@@ -23,7 +23,7 @@ var (
 		Reason: "ProbeNotUpgradeable", By: operator.Ref{Kind: "Probe", Namespace: "foo", Name: "foo.v1"}, Since: metav1.Unix(900, 0),
 		Cause: "Probe foo/foo.v1 reports Upgradeable=False: busy",
 		Override: gate.Override{
-			Object: operator.Ref{Kind: "Subscription", Namespace: "foo", Name: "foo"}, Resource: "subscription", Target: AnyVersion,
+			Object: operator.Ref{Kind: "Subscription", Namespace: "foo", Name: "foo"}, Resource: "subscription.operators.coreos.com", Target: AnyVersion,
 		},
 	}
 	byUser = gate.Hold{
@@ -66,7 +66,7 @@ func TestCompute(t *testing.T) {
 		"Reported": {
 			"The hold of a Probe is reported, with how to override it.",
 			Inputs{Hold: hold("olm.foo.foo", reported), Installed: true, Holds: []gate.Hold{byProbe, byUser}, Denied: denied, Bound: true, Index: indexOf("olm.foo.foo")},
-			"True/ProbeNotUpgradeable", "True/PolicyBound", 1, "Probe foo/foo.v1 reports Upgradeable=False: busy. To update anyway: kubectl annotate subscription -n foo foo operatorstatus.io/allow-upgrade=<version>",
+			"True/ProbeNotUpgradeable", "True/PolicyBound", 1, "Probe foo/foo.v1 reports Upgradeable=False: busy. To update anyway: kubectl annotate subscription.operators.coreos.com -n foo foo operatorstatus.io/allow-upgrade=<version>",
 		},
 		"ByUser": {
 			"The hold of a user is that user's alone, and has no override.",

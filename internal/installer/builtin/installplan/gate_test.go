@@ -83,7 +83,7 @@ func TestDecide(t *testing.T) {
 			there: []client.Object{running("foo.v1"), subscribing("foo", "foo.v1", ""), probing("foo.v1", "True", "")}},
 		"Holds": {reason: "A Probe that does not allow the update holds it, and its message is reported.", replaces: foo,
 			there: []client.Object{running("foo.v1"), subscribing("foo", "foo.v1", ""), probing("foo.v1", "False", "Foo is busy")},
-			want:  []string{"ProbeNotUpgradeable holds", "Foo is busy", "kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2"}},
+			want:  []string{"ProbeNotUpgradeable holds", "Foo is busy", "kubectl annotate subscription.operators.coreos.com -n default foo operatorstatus.io/allow-upgrade=foo.v2"}},
 		"OneOfTwo": {reason: "A plan goes on whole or not at all.", replaces: both,
 			there: []client.Object{running("foo.v1"), running("bar.v1"), subscribing("foo", "foo.v1", ""), subscribing("bar", "bar.v1", ""),
 				probing("foo.v1", "False", "Foo is busy"), probing("bar.v1", "True", "")},

@@ -351,7 +351,7 @@ func TestHeldByOLM(t *testing.T) {
 	byProbe := gate.Decision{
 		Held: true, Reason: "ProbeNotUpgradeable", Approved: true,
 		Message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
-			"To update anyway: kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v2" + after,
+			"To update anyway: kubectl annotate subscription.operators.coreos.com -n default foo operatorstatus.io/allow-upgrade=foo.v2" + after,
 	}
 	byOLM := gate.Decision{
 		Held: true, Reason: "OperatorConditionNotUpgradeable", Approved: true,
@@ -505,7 +505,7 @@ func TestMissing(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := missing(planning(nil), strings.Fields(tc.subs))
-			if !strings.HasPrefix(got, "InstallPlan default/install-2 "+tc.want) || !strings.Contains(got, "kubectl patch installplan -n default install-2 ") {
+			if !strings.HasPrefix(got, "InstallPlan default/install-2 "+tc.want) || !strings.Contains(got, "kubectl patch installplan.operators.coreos.com -n default install-2 ") {
 				t.Errorf("%s\ngot %q", tc.reason, got)
 			}
 		})

@@ -164,7 +164,7 @@ func csvRows() map[string]row {
 }
 
 func planRows() map[string]row {
-	const command = `kubectl patch installplan -n default install-2 --type=merge -p '{"spec":{"approved":true}}'`
+	const command = `kubectl patch installplan.operators.coreos.com -n default install-2 --type=merge -p '{"spec":{"approved":true}}'`
 	manually := func(in *Inputs) { byHand(in.Subscription) }
 	return map[string]row{
 		"AwaitingApproval": {
@@ -202,7 +202,7 @@ func planRows() map[string]row {
 			messages: map[string]string{"UpToDate": "InstallPlan default/install-2 also installs other operators, " +
 				"and OLM applies it only as a whole: The update to bar.v2 is held: " +
 				"Probe default/bar.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
-				"To update anyway: kubectl annotate subscription -n default bar operatorstatus.io/allow-upgrade=bar.v2"},
+				"To update anyway: kubectl annotate subscription.operators.coreos.com -n default bar operatorstatus.io/allow-upgrade=bar.v2"},
 		},
 		"Approved": {
 			reason:     "A plan that a user has approved does not wait for approval.",
@@ -380,7 +380,7 @@ func resolutionRows() map[string]row {
 }
 
 func TestUpgradeHeld(t *testing.T) {
-	const patch = `kubectl patch installplan -n default install-2 --type=merge -p '{"spec":{"approved":true}}'`
+	const patch = `kubectl patch installplan.operators.coreos.com -n default install-2 --type=merge -p '{"spec":{"approved":true}}'`
 	saysNo := probing("foo.v1", no)
 	byPlan := func(in Inputs, n Namespace) Inputs {
 		in.Verdict = Judge(in.Plan, n)
@@ -421,7 +421,7 @@ func TestUpgradeHeld(t *testing.T) {
 			reason: "An update that is not approved reports what blocks it, and how to update anyway.",
 			in:     byPlan(waiting, withProbes(world(waiting.CSVs, waiting.Subscription), saysNo)), want: "True/ProbeNotUpgradeable",
 			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
-				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
+				"To update anyway: kubectl annotate subscription.operators.coreos.com -n default sub operatorstatus.io/allow-upgrade=foo.v2",
 		},
 		"Allowed": {
 			reason: "One that its operator allows is not held.",
@@ -448,7 +448,7 @@ func TestUpgradeHeld(t *testing.T) {
 			reason: "The API server would deny the approval.",
 			in:     byPolicy(manual, "foo.v2", metav1.ConditionTrue), want: "True/ProbeNotUpgradeable", awaits: true,
 			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
-				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
+				"To update anyway: kubectl annotate subscription.operators.coreos.com -n default sub operatorstatus.io/allow-upgrade=foo.v2",
 		},
 		"ApprovalDeniedElsewhere": {
 			reason: "It would not if another version is denied.",
@@ -462,7 +462,7 @@ func TestUpgradeHeld(t *testing.T) {
 			reason: "But it may be held by OLM, which knows whom it waits for, and what that costs.",
 			in:     byOLM(held, saysNo), want: "True/ProbeNotUpgradeable",
 			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
-				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2. " +
+				"To update anyway: kubectl annotate subscription.operators.coreos.com -n default sub operatorstatus.io/allow-upgrade=foo.v2. " +
 				"The OperatorCondition gate acts after InstallPlan default/install-2: its CustomResourceDefinitions are already installed, " +
 				"and OLM installs or updates nothing else in the namespace meanwhile",
 		},
@@ -491,7 +491,7 @@ func TestUpgradeHeld(t *testing.T) {
 			reason: "Approving a held update would have no effect, so the hold is reported.",
 			in:     byPlan(both, withProbes(world(both.CSVs, both.Subscription, other), saysNo)), want: "True/ProbeNotUpgradeable",
 			message: "The update to foo.v2 is held: Probe default/foo.v1 reports Upgradeable=False: Waiting for Foo a/b: Migrating is True. " +
-				"To update anyway: kubectl annotate subscription -n default sub operatorstatus.io/allow-upgrade=foo.v2",
+				"To update anyway: kubectl annotate subscription.operators.coreos.com -n default sub operatorstatus.io/allow-upgrade=foo.v2",
 			awaits: true,
 		},
 		"ApprovalMissingAndGateNeedsManual": {

@@ -15,7 +15,7 @@ const hours = (n: number) => new Date(Date.now() - n * 3600e3).toISOString();
 const why = 'Waiting for Foo apps/example: Migrating is True';
 const held =
   `The update to foo.v1.1.0 is held: Probe default/foo.v1.0.0 reports Upgradeable=False: ${why}. ` +
-  'To update anyway: kubectl annotate subscription -n default foo operatorstatus.io/allow-upgrade=foo.v1.1.0';
+  'To update anyway: kubectl annotate subscription.operators.coreos.com -n default foo operatorstatus.io/allow-upgrade=foo.v1.1.0';
 
 function condition(
   type: string,

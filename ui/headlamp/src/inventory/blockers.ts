@@ -218,10 +218,10 @@ function origin(sub: Subscription, type: string): { by: string; step: Step } {
     namespace,
     sub.metadata.name,
   ];
-  const csv = ['ClusterServiceVersion', 'clusterserviceversion', namespace];
-  const plan = ['InstallPlan', 'installplan', namespace, status?.installPlanRef?.name];
+  const csv = ['ClusterServiceVersion', 'clusterserviceversion.operators.coreos.com', namespace];
+  const plan = ['InstallPlan', 'installplan.operators.coreos.com', namespace, status?.installPlanRef?.name];
   const others: Record<string, (string | undefined)[]> = {
-    CatalogSourceInvalid: ['CatalogSource', 'catalogsource', spec?.sourceNamespace, spec?.source],
+    CatalogSourceInvalid: ['CatalogSource', 'catalogsource.operators.coreos.com', spec?.sourceNamespace, spec?.source],
     InstallPlanFailed: plan,
     InstallPlanPending: plan,
     InstallPlanMissing: plan,
@@ -293,7 +293,7 @@ function stepsTo({ kind, namespace, name }: Obj, n: Namespace): Step[] {
       return [
         {
           to: 'To see why',
-          command: `kubectl describe operatorcondition -n ${namespace} ${name}`,
+          command: `kubectl describe operatorcondition.operators.coreos.com -n ${namespace} ${name}`,
         },
       ];
   }
@@ -379,7 +379,7 @@ export function failedCSV(csv: ClusterServiceVersion): Blocker | undefined {
     steps: [
       {
         to: 'To see why',
-        command: `kubectl describe clusterserviceversion -n ${csv.metadata.namespace} ${csv.metadata.name}`,
+        command: `kubectl describe clusterserviceversion.operators.coreos.com -n ${csv.metadata.namespace} ${csv.metadata.name}`,
       },
     ],
   };
@@ -406,7 +406,7 @@ export function blindProbe(probe: Probe | undefined): Blocker | undefined {
     steps: [
       {
         to: 'To see why',
-        command: `kubectl describe probe -n ${probe.metadata.namespace} ${probe.metadata.name}`,
+        command: `kubectl describe probe.operators.coreos.com -n ${probe.metadata.namespace} ${probe.metadata.name}`,
       },
     ],
   };

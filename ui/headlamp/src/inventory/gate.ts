@@ -280,10 +280,10 @@ export function command({ object, target, replaces }: Override): string {
   const { kind, namespace, name } = object;
   if (kind === 'Subscription') {
     const overwrite = replaces ? ' --overwrite' : '';
-    return `kubectl annotate subscription -n ${namespace} ${name} ${allowUpgrade}=${target}${overwrite}`;
+    return `kubectl annotate subscription.operators.coreos.com -n ${namespace} ${name} ${allowUpgrade}=${target}${overwrite}`;
   }
   return (
-    `kubectl patch operatorcondition -n ${namespace} ${name} --type=merge -p ` +
+    `kubectl patch operatorcondition.operators.coreos.com -n ${namespace} ${name} --type=merge -p ` +
     `'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`
   );
 }

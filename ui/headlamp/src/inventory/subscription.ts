@@ -237,5 +237,5 @@ function planOf(i: Inputs, csv: string): InstallPlan | undefined {
 /** Returns the command with which a user approves an InstallPlan. */
 export function howToApprove(plan: InstallPlan): string {
   const { namespace, name } = plan.metadata;
-  return `kubectl patch installplan -n ${namespace} ${name} --type=merge -p '{"spec":{"approved":true}}'`;
+  return `kubectl patch installplan.operators.coreos.com -n ${namespace} ${name} --type=merge -p '{"spec":{"approved":true}}'`;
 }
