@@ -219,9 +219,19 @@ function origin(sub: Subscription, type: string): { by: string; step: Step } {
     sub.metadata.name,
   ];
   const csv = ['ClusterServiceVersion', 'clusterserviceversion.operators.coreos.com', namespace];
-  const plan = ['InstallPlan', 'installplan.operators.coreos.com', namespace, status?.installPlanRef?.name];
+  const plan = [
+    'InstallPlan',
+    'installplan.operators.coreos.com',
+    namespace,
+    status?.installPlanRef?.name,
+  ];
   const others: Record<string, (string | undefined)[]> = {
-    CatalogSourceInvalid: ['CatalogSource', 'catalogsource.operators.coreos.com', spec?.sourceNamespace, spec?.source],
+    CatalogSourceInvalid: [
+      'CatalogSource',
+      'catalogsource.operators.coreos.com',
+      spec?.sourceNamespace,
+      spec?.source,
+    ],
     InstallPlanFailed: plan,
     InstallPlanPending: plan,
     InstallPlanMissing: plan,

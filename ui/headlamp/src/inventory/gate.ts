@@ -192,7 +192,9 @@ function probeObjection(i: Inputs): Objection | undefined {
   if (i.reader === noReader && isIsolated(probe)) {
     const pod = find(probe.status?.conditions, 'PodReady');
     const problem = pod?.status === 'False' ? quote(pod.message) : '';
-    return notRead(`the pod that reads the custom resources of Probe ${name} is not ready${problem}`);
+    return notRead(
+      `the pod that reads the custom resources of Probe ${name} is not ready${problem}`
+    );
   }
   const synced = find(probe.status?.conditions, 'Synced');
   return notRead(
@@ -250,9 +252,7 @@ function doubt(running: ClusterServiceVersion): string {
   if (phase === 'Succeeded' || phase === 'Replacing') {
     return '';
   }
-  return `${running.metadata.name} is ${
-    phase || 'new'
-  }, so its conditions may be stale`;
+  return `${running.metadata.name} is ${phase || 'new'}, so its conditions may be stale`;
 }
 
 /** Returns how an administrator can override what holds the update. */
