@@ -115,7 +115,7 @@ func TestCommandLine(t *testing.T) {
 	text = awaitWhy(t, sub, 2, "(RequiresApproval)", csvOf("foo", "1.1.0"))
 	runStep(t, text, "To approve it")
 	awaitWhy(t, sub, 2, csvOf("foo", "1.0.0")+" is running, and is to be updated to "+csvOf("foo", "1.1.0"),
-		"Held by OperatorCondition "+s.namespace+"/"+csvOf("foo", "1.0.0"), "It rebalances")
+		"Held by OperatorCondition "+s.namespace+"/"+csvOf("foo", "1.0.0"), "The update to "+csvOf("foo", "1.1.0")+" is held", "It rebalances")
 	out, _ := run(t, kubectl, list...)
 	for _, want := range []string{"foo ", "1.0.0", "Running", "False", "Held", "OperatorCondition " + s.namespace + "/"} {
 		if !strings.Contains(out, want) {
@@ -139,7 +139,8 @@ func TestCommandLine(t *testing.T) {
 		}
 		return ""
 	})
-	text = awaitWhy(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("foo", "1.0.0"), "It rebalances")
+	text = awaitWhy(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("foo", "1.0.0"), "The update to "+csvOf("foo", "1.1.0")+" is held",
+		"It rebalances")
 	runStep(t, text, "To update anyway")
 	awaitWhy(t, sub, 0, csvOf("foo", "1.1.0")+" is running, and is up to date. Nothing blocks it.")
 }
@@ -175,7 +176,8 @@ func TestCommandLineActions(t *testing.T) {
 	s.offer(t, publish(t, "acts", "1.0.0", "1.1.0"))
 	awaitWhy(t, sub, 2, "(RequiresApproval)", csvOf("acts", "1.1.0"))
 	command(0, "approved: it installs "+csvOf("acts", "1.1.0"), "approve", "acts")
-	awaitWhy(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "audit until Friday")
+	awaitWhy(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "The update to "+csvOf("acts", "1.1.0")+" is held",
+		"audit until Friday")
 	command(0, "OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "tree", "acts")
 	command(2, "audit until Friday", "check", "acts")
 	checkArchive(t, s, "acts")
