@@ -213,7 +213,7 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 		return out
 	case sub.Status.CurrentCSV == "" && sub.Status.InstalledCSV == "":
 		out := to(v1alpha1.SubscriptionKind, "subscription.operators.coreos.com", sub.Name)
-		out.Since, out.Reason = sub.CreationTimestamp, "NotResolved"
+		out.Since, out.Reason = sub.CreationTimestamp, v1alpha1.ReasonNewestNotKnown
 		out.Message = "no version has been chosen for it: check that OLM, or the lifecycle manager of operator-status, runs"
 		return out
 	}
