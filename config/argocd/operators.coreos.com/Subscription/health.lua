@@ -23,15 +23,6 @@ local held = unpack ~= nil and unpack.status == "True" and unpack.reason == "Ens
 if held then
   conditions.BundleUnpackFailed = nil
 end
--- OLM cannot resolve a namespace while it has two versions of an operator, as during each update.
-local resolution = conditions.ResolutionFailed
-if resolution ~= nil and (status.currentCSV or "") ~= "" then
-  for one, other in string.gmatch(resolution.message or "", "@existing/[^/%s]*//(%S+) and @existing/[^/%s]*//(%S+) originate from package ") do
-    if one == status.currentCSV or other == status.currentCSV then
-      conditions.ResolutionFailed = nil
-    end
-  end
-end
 for _, type in ipairs({"InstalledCSVFailed", "InstallPlanFailed", "BundleUnpackFailed", "CatalogSourceInvalid", "PackageChannelInvalid",
   "ResolutionFailed", "InstalledCSVMissing"}) do
   if is(type) then
