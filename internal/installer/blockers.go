@@ -32,9 +32,14 @@ func stepsReleasing(h gate.Hold) []operator.Step {
 	case h.By.Kind == "OperatorCondition" && h.Override == (gate.Override{}):
 		return []operator.Step{{To: toRelease, Command: fmt.Sprintf("kubectl operator-status release -n %s %s", h.By.Namespace, h.By.Name)}}
 	case h.By.Kind == holdv1alpha1.UpgradeHoldKind:
-		return []operator.Step{{To: toRelease, Command: "kubectl delete upgradehold.operatorstatus.io " + h.By.Name}}
+		return []operator.Step{deletingHold(h.By.Name)}
 	}
 	return nil
+}
+
+// deletingHold returns the step that deletes the UpgradeHold of a user.
+func deletingHold(name string) operator.Step {
+	return operator.Step{To: toRelease, Command: "kubectl delete upgradehold.operatorstatus.io " + name}
 }
 
 // HeldWith returns the blockers that an UpgradeHold reports.
@@ -49,7 +54,7 @@ func HeldWith(h holdv1alpha1.UpgradeHold) []operator.Blocker {
 			b.Since = *cause.Since
 		}
 		if !h.IsReported() {
-			b.Steps = []operator.Step{{To: toRelease, Command: "kubectl delete upgradehold.operatorstatus.io " + h.Name}}
+			b.Steps = []operator.Step{deletingHold(h.Name)}
 		}
 		out = append(out, b)
 	}

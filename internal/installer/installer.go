@@ -5,6 +5,7 @@ package installer
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -119,12 +120,21 @@ func (c *Cluster) Add(list List, trim func(Object)) error {
 // Values returns the objects of a Go type.
 func Values[T any](c Cluster) []T {
 	var out []T
-	for _, object := range c.Objects {
-		if t, ok := any(object).(*T); ok {
-			out = append(out, *t)
-		}
+	for t := range each[T](c) {
+		out = append(out, *t)
 	}
 	return out
+}
+
+// each yields the objects of a Go type without copying them.
+func each[T any](c Cluster) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for _, object := range c.Objects {
+			if t, ok := any(object).(*T); ok && !yield(t) {
+				return
+			}
+		}
+	}
 }
 
 // Installers are the programs that install operators on a cluster.

@@ -127,5 +127,3 @@ func podCondition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodConditi
 	}
 	return nil
 }
-
-func lower(kind string) string { return strings.ToLower(kind) }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/operator-status/operator-status/internal/operator"
 )
@@ -108,14 +109,12 @@ func (all Installers) of(op operator.Operator, rollouts map[string][]rollout) []
 func rolloutsIn(c Cluster) map[string][]rollout {
 	out := map[string][]rollout{}
 	for _, o := range c.Objects {
-		w, ok := WorkloadOf(o)
-		if !ok {
+		r := rolloutOf(o)
+		if r.Kind == "" || r.settled() {
 			continue
 		}
-		if r := rolloutOf(o); !r.settled() {
-			r.workload = w
-			out[w.Namespace] = append(out[w.Namespace], r)
-		}
+		r.workload, _ = WorkloadOf(o) // it is one
+		out[r.Namespace] = append(out[r.Namespace], r)
 	}
 	return out
 }
@@ -138,12 +137,13 @@ type rollout struct {
 	failure *appsv1.DeploymentCondition
 }
 
+// rolloutOf returns the rollout of a workload. An object of another kind has none: its Kind is empty.
 func rolloutOf(o Object) rollout {
 	out := rollout{object: o, Ref: operator.Ref{Namespace: o.GetNamespace(), Name: o.GetName()}}
 	switch w := o.(type) {
 	case *appsv1.Deployment:
 		s := w.Status
-		out.Kind, out.desired, out.updated, out.available = "Deployment", replicas(w.Spec.Replicas), s.UpdatedReplicas, s.AvailableReplicas
+		out.Kind, out.desired, out.updated, out.available = "Deployment", ptr.Deref(w.Spec.Replicas, 1), s.UpdatedReplicas, s.AvailableReplicas
 		out.observed, out.old, out.paused = s.ObservedGeneration >= w.Generation, max(s.Replicas-s.UpdatedReplicas, 0), w.Spec.Paused
 		for i := range s.Conditions {
 			if c := &s.Conditions[i]; c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
@@ -152,7 +152,7 @@ func rolloutOf(o Object) rollout {
 		}
 	case *appsv1.StatefulSet:
 		s := w.Status
-		out.Kind, out.desired, out.available, out.observed = "StatefulSet", replicas(w.Spec.Replicas), s.AvailableReplicas, s.ObservedGeneration >= w.Generation
+		out.Kind, out.desired, out.available, out.observed = "StatefulSet", ptr.Deref(w.Spec.Replicas, 1), s.AvailableReplicas, s.ObservedGeneration >= w.Generation
 		out.updated = s.UpdatedReplicas
 		if s.UpdateRevision == s.CurrentRevision || w.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 			out.updated = s.Replicas
@@ -168,13 +168,6 @@ func rolloutOf(o Object) rollout {
 	return out
 }
 
-func replicas(declared *int32) int32 {
-	if declared == nil {
-		return 1
-	}
-	return *declared
-}
-
 // WorkloadNode returns a workload with those of its pods that are not ready, and nil if it runs as declared.
 func WorkloadNode(o Object, c Cluster) *operator.Node {
 	r := rolloutOf(o)
@@ -186,8 +179,8 @@ func WorkloadNode(o Object, c Cluster) *operator.Node {
 		out.State, out.Message = "Updating", fmt.Sprintf("%d of %d pods are of the new version, and %d of an older one", r.updated, r.desired, r.old)
 	}
 	for _, pod := range r.pods(c) {
-		if !isReady(&pod) {
-			t := troubleOf(&pod, c)
+		if !isReady(pod) {
+			t := troubleOf(pod, c)
 			out.Children = append(out.Children, operator.Node{Name: t.String(), State: t.reason, Message: t.message})
 		}
 	}
@@ -206,6 +199,9 @@ func (r rollout) unavailable() string {
 	return ""
 }
 
+// IsSettled reports whether a workload runs as declared, with no pods of an older version.
+func IsSettled(workload Object) bool { return rolloutOf(workload).settled() }
+
 func (r rollout) settled() bool {
 	return r.observed && r.updated >= r.desired && r.available >= r.desired && r.old == 0
 }
@@ -213,7 +209,7 @@ func (r rollout) settled() bool {
 // blocker returns why a workload does not run as declared, or nil if it may just take some time.
 func (r rollout) blocker(c Cluster, now time.Time) *operator.Blocker {
 	pods := r.pods(c)
-	worst, ready := r.worst(c, now)
+	worst, ready := worstOf(pods, c, now)
 	count := fmt.Sprintf("%d of %d pods of %s are ready", min(ready, int(r.desired)), r.desired, r.Ref)
 	if r.old > 0 {
 		count = fmt.Sprintf("%d of %d new pods of %s are ready", min(ready, int(r.desired)), r.desired, r.Ref)
@@ -225,7 +221,7 @@ func (r rollout) blocker(c Cluster, now time.Time) *operator.Blocker {
 	case r.failure != nil && int32(len(pods)) < r.desired:
 		return &operator.Blocker{
 			Impact: operator.Broken, By: r.String(), Reason: r.failure.Reason, Since: r.failure.LastTransitionTime,
-			Cause: fmt.Sprintf("%s, since they cannot be created: %s", count, r.failure.Message), Steps: describe("deployment", r.Name),
+			Cause: fmt.Sprintf("%s, since they cannot be created: %s", count, r.failure.Message), Steps: describe(r.workload.Resource(), r.Name),
 		}
 	case worst != nil:
 		return &operator.Blocker{
@@ -241,20 +237,20 @@ func (r rollout) blocker(c Cluster, now time.Time) *operator.Blocker {
 	if e := r.warning(c); e != nil && int32(len(pods)) < r.desired {
 		return &operator.Blocker{
 			Impact: operator.Broken, By: r.String(), Reason: e.Reason, Since: firstSeen(e), Cause: fmt.Sprintf("%s: %s", count, e.Message),
-			Steps: describe(lower(r.Kind), r.Name),
+			Steps: describe(r.workload.Resource(), r.Name),
 		}
 	}
 	return nil
 }
 
-// worst returns the trouble of the pod that has most, or nil if they may just take some time, and how many are ready.
-func (r rollout) worst(c Cluster, now time.Time) (worst *podTrouble, ready int) {
-	for _, pod := range r.pods(c) {
-		if isReady(&pod) {
+// worstOf returns the trouble of the pod that has most, or nil if they may just take some time, and how many are ready.
+func worstOf(pods []*corev1.Pod, c Cluster, now time.Time) (worst *podTrouble, ready int) {
+	for _, pod := range pods {
+		if isReady(pod) {
 			ready++
 			continue
 		}
-		t := troubleOf(&pod, c)
+		t := troubleOf(pod, c)
 		if lasts := t.certain || now.Sub(t.since.Time) > patience; lasts && (worst == nil || t.impact.Rank() < worst.impact.Rank()) {
 			worst = &t
 		}
@@ -264,7 +260,7 @@ func (r rollout) worst(c Cluster, now time.Time) (worst *podTrouble, ready int) 
 
 // PodTrouble returns why a pod of a workload does not become ready, according to its pods and ReplicaSets, or empty.
 func PodTrouble(workload Object, c Cluster, now time.Time) string {
-	worst, _ := rolloutOf(workload).worst(c, now)
+	worst, _ := worstOf(rolloutOf(workload).pods(c), c, now)
 	if worst == nil {
 		return ""
 	}
@@ -272,7 +268,7 @@ func PodTrouble(workload Object, c Cluster, now time.Time) string {
 }
 
 // pods returns the pods of the declared version of a workload, or of any version if that is not known.
-func (r rollout) pods(c Cluster) []corev1.Pod {
+func (r rollout) pods(c Cluster) []*corev1.Pod {
 	owner := r.object.GetUID()
 	if r.Kind == "Deployment" {
 		newest := newestReplicaSet(r.object, c)
@@ -281,13 +277,13 @@ func (r rollout) pods(c Cluster) []corev1.Pod {
 		}
 		owner = newest.UID
 	}
-	var out []corev1.Pod
-	for _, pod := range Values[corev1.Pod](c) {
-		if pod.Namespace == r.Namespace && isOwnedBy(&pod, owner) {
+	var out []*corev1.Pod
+	for pod := range each[corev1.Pod](c) {
+		if pod.Namespace == r.Namespace && isOwnedBy(pod, owner) {
 			out = append(out, pod)
 		}
 	}
-	slices.SortFunc(out, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -299,9 +295,9 @@ func newestReplicaSet(deployment Object, c Cluster) *appsv1.ReplicaSet {
 		n, _ := strconv.Atoi(o.Annotations[annotation]) // 0 until its Deployment has counted it
 		return n
 	}
-	for _, rs := range Values[appsv1.ReplicaSet](c) {
-		if rs.Namespace == deployment.GetNamespace() && isOwnedBy(&rs, deployment.GetUID()) && (out == nil || revision(&rs) > revision(out)) {
-			out = &rs
+	for rs := range each[appsv1.ReplicaSet](c) {
+		if rs.Namespace == deployment.GetNamespace() && isOwnedBy(rs, deployment.GetUID()) && (out == nil || revision(rs) > revision(out)) {
+			out = rs
 		}
 	}
 	return out
@@ -320,13 +316,13 @@ func (r rollout) warning(c Cluster) *corev1.Event {
 // lastWarning returns the last Event of type Warning about an object, with one of the reasons if any are given, or nil.
 func lastWarning(c Cluster, about operator.Ref, reasons ...string) *corev1.Event {
 	var out *corev1.Event
-	for _, e := range Values[corev1.Event](c) {
+	for e := range each[corev1.Event](c) {
 		if e.Type != corev1.EventTypeWarning || e.InvolvedObject.Kind != about.Kind || e.InvolvedObject.Name != about.Name ||
 			e.InvolvedObject.Namespace != about.Namespace || len(reasons) > 0 && !slices.Contains(reasons, e.Reason) {
 			continue
 		}
-		if out == nil || lastSeen(out).Time.Before(lastSeen(&e).Time) {
-			out = &e
+		if out == nil || lastSeen(out).Time.Before(lastSeen(e).Time) {
+			out = e
 		}
 	}
 	return out

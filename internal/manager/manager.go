@@ -356,7 +356,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 		return err
 	}
 	optIns := optIns{&optin.Store{Reader: records, Writer: mgr.GetClient(), Namespace: o.Namespace}, records}
-	index := holdIndex{&upgradehold.Index{Client: mgr.GetClient(), Reader: records, Namespace: o.Namespace}, records}
+	index := &upgradehold.Index{Client: mgr.GetClient(), Reader: records, Namespace: o.Namespace}
 	found, err := newOperators(mgr)
 	if err != nil {
 		return err
@@ -364,7 +364,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err := addProbes(ctx, mgr, config, installed, mode, o, identity, optIns, found); err != nil {
 		return err
 	}
-	installed.when(func() error { return addHolds(mgr, installed, o, found, index) }, upgradeHoldKind)
+	installed.when(func() error { return addHolds(mgr, installed, o, found, index, records) }, upgradeHoldKind)
 	if err := addMetrics(ctx, mgr, installed); err != nil {
 		return err
 	}
@@ -441,7 +441,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 }
 
 // addBridges adds the controllers for OLM's Subscriptions and InstallPlans, which act while OLM runs the loops.
-func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity string, optIns *optin.Store, index holdIndex) error {
+func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity string, optIns *optin.Store, index *upgradehold.Index) error {
 	onlyInMode := func(r reconcile.Reconciler) reconcile.Reconciler { return mode.While(lifecycle.OLM, r) }
 	subscriptions := &olmv0controller.SubscriptionReconciler{Client: mgr.GetClient(), Identity: identity, OptIns: optIns, Now: time.Now}
 	if err := subscriptions.SetupWithManager(mgr, onlyInMode); err != nil {
@@ -471,12 +471,6 @@ func addBridges(mgr ctrl.Manager, mode *lifecycle.Switch, o Options, identity st
 type optIns struct {
 	*optin.Store
 	cache cache.Cache
-}
-
-// holdIndex is the index of UpgradeHolds, with the cache of its ConfigMaps.
-type holdIndex struct {
-	*upgradehold.Index
-	parts cache.Cache
 }
 
 // newRecords returns a cache of the ConfigMaps that operator-status keeps in its namespace.

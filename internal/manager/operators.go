@@ -97,15 +97,15 @@ func (operators) of(o client.Object) []holdv1alpha1.OperatorReference {
 }
 
 // addHolds adds the controller of the UpgradeHolds of these operators.
-func addHolds(mgr ctrl.Manager, installed *crdGate, o Options, found operators, index holdIndex) error {
+func addHolds(mgr ctrl.Manager, installed *crdGate, o Options, found operators, index *upgradehold.Index, records cache.Cache) error {
 	r := &upgradeholdcontroller.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Operators: found.find, Changes: found.Cache, Kinds: found.kinds(), Parts: found.of,
-		Holds: newHoldWriter(mgr, o, index), Index: index.parts,
+		Holds: newHoldWriter(mgr, o, index), Index: records,
 	}
 	if err := r.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller of UpgradeHolds: %w", err)
 	}
-	if err := (&upgradeholdcontroller.IndexReconciler{Index: index.Index, Parts: index.parts}).SetupWithManager(mgr); err != nil {
+	if err := (&upgradeholdcontroller.IndexReconciler{Index: index, Parts: records}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller of the index of UpgradeHolds: %w", err)
 	}
 	installed.when(func() error {
@@ -118,9 +118,9 @@ func addHolds(mgr ctrl.Manager, installed *crdGate, o Options, found operators, 
 	return nil
 }
 
-func newHoldWriter(mgr ctrl.Manager, o Options, index holdIndex) *upgradehold.Writer {
+func newHoldWriter(mgr ctrl.Manager, o Options, index *upgradehold.Index) *upgradehold.Writer {
 	return &upgradehold.Writer{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(UserAgent), Namespace: o.Namespace, Now: time.Now,
-		Index: index.Index,
+		Index: index,
 	}
 }

@@ -125,7 +125,7 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 	return out, w.create(ctx, wanted, op, enforced)
 }
 
-// untilIndexed is how long the index of an UpgradeHold takes at most.
+// untilIndexed is after how long an UpgradeHold of OLM that the index did not have is written again.
 const untilIndexed = 200 * time.Millisecond
 
 // of returns copies of the UpgradeHolds of an operator.

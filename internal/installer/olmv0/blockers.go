@@ -63,7 +63,7 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 func (n *namespace) blockingSubscription(failed v1alpha1.SubscriptionCondition) (by *v1alpha1.Subscription, held bool) {
 	for i := range n.Subscriptions {
 		sub := &n.Subscriptions[i]
-		held := n.HeldByOLM(sub).Held && strings.Contains(failed.Message, sub.Status.CurrentCSV)
+		held = n.HeldByOLM(sub).Held && strings.Contains(failed.Message, sub.Status.CurrentCSV)
 		if held || bridge.Updating(sub, failed, n.CSVs) {
 			return sub, held
 		}

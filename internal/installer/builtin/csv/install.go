@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -299,7 +300,7 @@ func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.
 			return fails(v1alpha1.CSVReasonInstallCheckFailed, fmt.Sprintf("Deployment %s makes no progress: %s", desired.Name, why)), nil
 		case !available:
 			waits = append(waits, fmt.Sprintf("Deployment %s is not available: %s", desired.Name, why))
-			working = working && (deployment.Generation == 0 || deployment.Status.AvailableReplicas >= replicas(deployment))
+			working = working && (deployment.Generation == 0 || deployment.Status.AvailableReplicas >= ptr.Deref(deployment.Spec.Replicas, 1))
 		}
 	}
 	slices.Sort(waits)
@@ -340,24 +341,16 @@ func (r *Reconciler) because(ctx context.Context, d *appsv1.Deployment, why stri
 	return cmp.Or(installer.PodTrouble(d, pods, r.Now()), why), nil
 }
 
-func replicas(d *appsv1.Deployment) int32 {
-	if d.Spec.Replicas == nil {
-		return 1
-	}
-	return *d.Spec.Replicas
-}
-
 // rollout reports whether a Deployment has all its pods for its current spec. If not, it reports whether the rollout
 // has failed, and why.
 func rollout(d *appsv1.Deployment) (available, stuck bool, why string) {
 	if d.Status.ObservedGeneration < d.Generation || d.Generation == 0 {
 		return false, false, "it has just been applied"
 	}
-	want := replicas(d)
-	if d.Status.UpdatedReplicas >= want && d.Status.AvailableReplicas >= want && d.Status.Replicas <= d.Status.UpdatedReplicas {
+	if installer.IsSettled(d) {
 		return true, false, ""
 	}
-	why = fmt.Sprintf("%d of %d pods are updated, %d are available", d.Status.UpdatedReplicas, want, d.Status.AvailableReplicas)
+	why = fmt.Sprintf("%d of %d pods are updated, %d are available", d.Status.UpdatedReplicas, ptr.Deref(d.Spec.Replicas, 1), d.Status.AvailableReplicas)
 	for _, c := range d.Status.Conditions {
 		switch {
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
