@@ -117,7 +117,7 @@ func TestCommandLine(t *testing.T) {
 	awaitWhy(t, sub, 2, csvOf("foo", "1.0.0")+" is running, and is to be updated to "+csvOf("foo", "1.1.0"),
 		"Held by OperatorCondition "+s.namespace+"/"+csvOf("foo", "1.0.0"), "The update to "+csvOf("foo", "1.1.0")+" is held", "It rebalances")
 	out, _ := run(t, kubectl, list...)
-	for _, want := range []string{"foo ", "1.0.0", "Running", "False", "Held", "OperatorCondition " + s.namespace + "/"} {
+	for _, want := range []string{"foo ", "1.0.0 → 1.1.0", "Held", "It rebalances", "why foo -n " + s.namespace} {
 		if !strings.Contains(out, want) {
 			t.Errorf("get does not print %q: %s", want, out)
 		}

@@ -102,7 +102,7 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []operator.Operato
 		switch impact := op.Blocked(); {
 		case op.Undecided():
 			undecided++
-			row(op, unknown, "", unreadOf(op))
+			row(op, string(unknown), "", unreadOf(op))
 		case impact == "":
 			counts[impact]++
 			row(op, "Clear", "", "")

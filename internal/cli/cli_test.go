@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -57,6 +58,31 @@ func operators() []operator.Operator {
 			Upgradeable: metav1.ConditionTrue},
 		{Installer: "OLM", Namespace: "default", Name: "partly", State: operator.Running, Installed: "partly.v1", Version: "1.0.0", UpToDate: metav1.ConditionUnknown,
 			Upgradeable: metav1.ConditionUnknown, Unread: []string{olmv0.InstallPlans, olmv0.CatalogSources}},
+	}
+}
+
+// ofOpenShift are operators with the namespaces, names and versions that they have on OpenShift.
+func ofOpenShift() []operator.Operator {
+	of := func(namespace, name, version string, upToDate metav1.ConditionStatus) operator.Operator {
+		return operator.Operator{Namespace: namespace, Name: name, Version: version, State: operator.Running, UpToDate: upToDate}
+	}
+	held := of("open-cluster-management", "advanced-cluster-management", "2.11.2", metav1.ConditionFalse)
+	held.Update = "advanced-cluster-management.v2.12.0"
+	held.Blockers = []operator.Blocker{{
+		Impact: operator.Held, Since: metav1.NewTime(now.Add(-26 * time.Hour)),
+		By: "Probe open-cluster-management/advanced-cluster-management.v2.11.2",
+		Cause: "The update to advanced-cluster-management.v2.12.0 is held: Probe open-cluster-management/advanced-cluster-management.v2.11.2 reports " +
+			"Upgradeable=False: Waiting for MultiClusterHub open-cluster-management/multiclusterhub: Complete is False",
+	}}
+	installing := operator.Operator{
+		Namespace: "openshift-logging", Name: "cluster-logging", State: operator.Installing, Update: "cluster-logging.v5.9.7",
+		Unfinished: &operator.Unfinished{Message: "waiting for install components to report healthy", Since: metav1.NewTime(now.Add(-20 * time.Second))},
+	}
+	next := of("openshift-gitops-operator", "openshift-gitops-operator", "1.13.1", metav1.ConditionTrue)
+	next.WouldHold = []operator.Blocker{{Impact: operator.Held, Cause: "Audit until Friday"}}
+	return []operator.Operator{
+		held, next, installing,
+		of("openshift-operator-lifecycle-manager", "packageserver", "0.0.1-snapshot", metav1.ConditionUnknown),
 	}
 }
 
@@ -126,6 +152,19 @@ func TestOutput(t *testing.T) {
 			}))
 		})
 	}
+	for _, width := range []uint{60, 80, 120} {
+		t.Run(fmt.Sprintf("get -A of OpenShift in a terminal of %d columns", width), func(t *testing.T) {
+			texts.Check(t, t.Name(), output(t, width, func(o *options) error {
+				o.allNamespaces = true
+				return o.printOperators(flags(t, nil), ofOpenShift(), now)
+			}))
+		})
+	}
+	for name, operators := range map[string][]operator.Operator{"summary": operators(), "summary of one that is up to date": operators()[:1], "summary of none": nil} {
+		t.Run(name, func(t *testing.T) {
+			texts.Check(t, t.Name(), output(t, 0, func(o *options) error { o.summarize(operators); return nil }))
+		})
+	}
 	t.Run("tree", func(t *testing.T) {
 		texts.Check(t, t.Name(), output(t, 0, func(o *options) error { return o.printTree(tree()) }))
 	})
@@ -191,6 +230,7 @@ func TestDocumentation(t *testing.T) {
 	for _, printed := range []string{
 		output(t, 0, func(o *options) error {
 			o.allNamespaces = true
+			defer o.summarize(operators()[:3])
 			return o.printOperators(flags(t, nil), operators()[:3], now)
 		}),
 		output(t, 0, func(o *options) error {

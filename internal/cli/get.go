@@ -47,7 +47,11 @@ func getCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.printOperators(print, operators, o.now())
+			if err := o.printOperators(print, operators, o.now()); err != nil || *print.OutputFormat != "" {
+				return err
+			}
+			o.summarize(operators)
+			return nil
 		},
 	}
 	o.addAllNamespaces(cmd)
@@ -174,7 +178,7 @@ func notFound(name, namespace string) error {
 		namespace)
 }
 
-// printOperators prints operators in the format of the flag -o: by default as a table.
+// printOperators prints operators in the format of the flag -o: by default as an overview.
 func (o *options) printOperators(flags *get.PrintFlags, operators []operator.Operator, now time.Time) error {
 	format := *flags.OutputFormat
 	if format != "" && format != "wide" {
@@ -188,13 +192,16 @@ func (o *options) printOperators(flags *get.PrintFlags, operators []operator.Ope
 		fmt.Fprintln(o.ErrOut, "No operators found. List those of all namespaces with -A.")
 		return nil
 	}
-	return o.printTable(asTable(operators, now), printers.PrintOptions{
-		Wide: format == "wide", NoHeaders: *flags.NoHeaders, WithNamespace: o.allNamespaces,
-	})
+	operators = worstFirst(operators)
+	if format == "" {
+		o.printOverview(operators, *flags.NoHeaders, now)
+		return nil
+	}
+	return o.printTable(details(operators, now), printers.PrintOptions{Wide: true, NoHeaders: *flags.NoHeaders, WithNamespace: o.allNamespaces})
 }
 
-// asTable returns the table of operators. Columns with a priority are those of -o wide.
-func asTable(operators []operator.Operator, now time.Time) *metav1.Table {
+// details returns the table of operators with all that the overview leaves out.
+func details(operators []operator.Operator, now time.Time) *metav1.Table {
 	out := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name"},
 		{Name: "Version", Type: "string"},
@@ -203,19 +210,19 @@ func asTable(operators []operator.Operator, now time.Time) *metav1.Table {
 		{Name: "Blocked", Type: "string"},
 		{Name: "Since", Type: "string"},
 		{Name: "By", Type: "string"},
-		{Name: "Upgradeable", Type: "string", Priority: 1},
-		{Name: "Update", Type: "string", Priority: 1},
-		{Name: "Package", Type: "string", Priority: 1},
-		{Name: "Channel", Type: "string", Priority: 1},
-		{Name: "Catalog", Type: "string", Priority: 1},
-		{Name: "Platform-Operator", Type: "string", Priority: 1},
-		{Name: "Installer", Type: "string", Priority: 1},
+		{Name: "Upgradeable", Type: "string"},
+		{Name: "Update", Type: "string"},
+		{Name: "Package", Type: "string"},
+		{Name: "Channel", Type: "string"},
+		{Name: "Catalog", Type: "string"},
+		{Name: "Platform-Operator", Type: "string"},
+		{Name: "Installer", Type: "string"},
 	}}
 	for _, op := range operators {
 		blocked, since, by := "", "", ""
 		switch blockers := slices.Concat(op.Blockers, op.WouldHold); {
 		case op.Undecided():
-			blocked = unknown
+			blocked = string(unknown)
 		case len(blockers) > 0:
 			first := blockers[0]
 			blocked, by, since = string(first.Impact), first.By, age(first.Since, now)
@@ -234,9 +241,6 @@ func asTable(operators []operator.Operator, now time.Time) *metav1.Table {
 	}
 	return out
 }
-
-// unknown is printed for an operator without known blockers if some of its objects cannot be read.
-const unknown = "Unknown"
 
 // none returns a text, or kubectl's placeholder if it is empty.
 func none(text string) string { return cmp.Or(text, "<none>") }

@@ -25,12 +25,49 @@ func (o *options) printTable(table *metav1.Table, how printers.PrintOptions) err
 	}
 	for line := range strings.Lines(text.String()) {
 		line = strings.TrimRight(line, " \n")
-		if o.width > 0 && !how.Wide {
-			line = runewidth.Truncate(line, int(o.width), "…")
+		if how.Wide {
+			fmt.Fprintln(o.Out, line)
+		} else {
+			o.printLine(line)
 		}
-		fmt.Fprintln(o.Out, line)
 	}
 	return nil
+}
+
+// printLine prints a line, cut to the width of the terminal.
+func (o *options) printLine(line string) {
+	if o.width > 0 {
+		line = runewidth.Truncate(line, int(o.width), "…")
+	}
+	fmt.Fprintln(o.Out, line)
+}
+
+// gap is between two columns.
+const gap = "  "
+
+// aligned returns rows as lines with aligned columns. kubectl's printer counts bytes, so its columns are too wide for "→", and leaves
+// more room between columns than a terminal of 80 columns has for six.
+func aligned(rows [][]string) []string {
+	limits, out := widths(rows), make([]string, 0, len(rows))
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = runewidth.FillRight(cell, limits[i])
+		}
+		out = append(out, strings.TrimRight(strings.Join(cells, gap), " "))
+	}
+	return out
+}
+
+// widths returns the width of each column.
+func widths(rows [][]string) []int {
+	out := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			out[i] = max(out[i], runewidth.StringWidth(cell))
+		}
+	}
+	return out
 }
 
 // columns returns the width of the terminal that is written to, or 0.

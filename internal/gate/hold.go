@@ -54,9 +54,15 @@ func Explanation(holds []Hold) (why, override string) {
 	return because(causes(holds), holds[0].Caveat), holds[0].Override.clause()
 }
 
+// isHeld begins each statement, and notUpgradeable follows on the object that reports it.
+const (
+	isHeld         = "The update to %s is held"
+	notUpgradeable = " reports Upgradeable=False"
+)
+
 // statement returns a sentence about why an update is held.
 func statement(target, cause, caveat string) string {
-	return fmt.Sprintf("The update to %s is held%s", target, because(messages.Quote(cause), caveat))
+	return fmt.Sprintf(isHeld, target) + because(messages.Quote(cause), caveat)
 }
 
 func because(cause, caveat string) string {
@@ -72,4 +78,11 @@ func causes(holds []Hold) string {
 		out = append(out, h.Cause)
 	}
 	return strings.Join(out, "; ")
+}
+
+// Gist returns a message of Hold or Decision without what is known where the target is: that its update is held, and that an object
+// reports it.
+func Gist(message, target, by string) string {
+	message = strings.TrimPrefix(message, fmt.Sprintf(isHeld, target)+": ")
+	return strings.TrimPrefix(message, by+notUpgradeable+": ")
 }

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,7 +27,7 @@ func (in Inputs) operatorHold() *Hold {
 	}
 	return &Hold{
 		Reason: v1alpha1.ReasonOperatorConditionNotUpgradeable, By: refTo(kindOperatorCondition, oc), Since: c.LastTransitionTime,
-		Cause: fmt.Sprintf("OperatorCondition %s reports Upgradeable=False%s", nameOf(oc), messages.Quote(c.Message)),
+		Cause: refTo(kindOperatorCondition, oc).String() + notUpgradeable + messages.Quote(c.Message),
 	}
 }
 

@@ -49,8 +49,8 @@ func (in Inputs) probeObjection() *Hold {
 	upgradeable := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
 	switch {
 	case upgradeable != nil && upgradeable.Status == metav1.ConditionFalse:
-		return &Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Since: upgradeable.LastTransitionTime, Cause: fmt.Sprintf(
-			"Probe %s reports Upgradeable=False%s", nameOf(probe), messages.Quote(upgradeable.Message))}
+		return &Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Since: upgradeable.LastTransitionTime,
+			Cause: refTo(v1alpha1.ProbeKind, probe).String() + notUpgradeable + messages.Quote(upgradeable.Message)}
 	case writtenByOperator(probe):
 		if upgradeable != nil || !in.OptedIn {
 			return nil
