@@ -220,7 +220,7 @@ func TestCommandLineChecks(t *testing.T) {
 	}
 	s.offer(t, testcatalog.Published(t, before, after))
 	awaitWhy(t, sub, 2, "(RequiresApproval)", after.CSV())
-	out, code := run(t, "kubectl", "operator-status", "check", "-n", s.namespace, "checks")
+	out, code := run(t, "kubectl", "operator-status", "check", "-o", "wide", "-n", s.namespace, "checks")
 	if code != 3 || !strings.Contains(out, "RemovedVersionInUse") || !strings.Contains(out, "gitops writes Checks "+s.namespace+"/example in v1beta1") {
 		t.Errorf("check exits with %d: %s", code, out)
 	}

@@ -1,16 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/cmd/get"
 
+	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
@@ -70,58 +69,74 @@ func worst(operators []operator.Operator) error {
 	return nil
 }
 
-// printCheck prints the result in the format of the flag -o: by default as a table with a row for each blocker, and the
-// operators without one last.
+// printCheck prints the result in the format of the flag -o: by default whether updates are blocked, and a row for each blocker, the worst
+// first.
 func (o *options) printCheck(flags *get.PrintFlags, operators []operator.Operator, now time.Time) error {
-	if format := *flags.OutputFormat; format != "" && format != "wide" {
+	format, noHeaders := *flags.OutputFormat, *flags.NoHeaders
+	if format != "" && format != "wide" || len(operators) == 0 {
 		return o.printOperators(flags, operators, now)
 	}
-	if len(operators) == 0 {
-		return o.printOperators(flags, operators, now)
+	if !noHeaders {
+		fmt.Fprintln(o.Out, verdict(operators))
 	}
-	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string", Format: "name"},
-		{Name: "Version", Type: "string"},
-		{Name: "Result", Type: "string"},
-		{Name: "Reason", Type: "string"},
-		{Name: "Cause", Type: "string"},
-	}}
-	row := func(op operator.Operator, cells ...any) {
-		table.Rows = append(table.Rows, metav1.TableRow{
-			Cells:  append([]any{op.Name, none(op.Version)}, cells...),
-			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: op.Namespace, Name: op.Name}}},
-		})
+	results := checked(operators, now, format == "wide")
+	o.printOperatorTable(results, noHeaders, format == "wide")
+	if worst := byResult(operators)[0]; resultOf(worst) != allClear {
+		fmt.Fprintln(o.ErrOut, messages.Line("What to do: "+explaining(worst)))
 	}
-	for _, op := range operators {
-		for _, b := range op.Blockers {
-			row(op, string(b.Impact), b.Reason, messages.Line(b.Cause))
-		}
-	}
-	counts, undecided := map[operator.Impact]int{}, 0
-	for _, op := range operators {
-		switch impact := op.Blocked(); {
-		case op.Undecided():
-			undecided++
-			row(op, string(unknown), "", unreadOf(op))
-		case impact == "":
-			counts[impact]++
-			row(op, "Clear", "", "")
-		default:
-			counts[impact]++
-		}
-	}
-	if err := o.printTable(table, printers.PrintOptions{
-		Wide: *flags.OutputFormat == "wide", NoHeaders: *flags.NoHeaders, WithNamespace: o.allNamespaces,
-	}); err != nil {
-		return err
-	}
-	fmt.Fprintf(o.ErrOut, "%d clear, %d held, %d broken", counts[""], counts[operator.Held], counts[operator.Broken])
-	if n := counts[operator.Waiting]; n > 0 {
-		fmt.Fprintf(o.ErrOut, ", %d waiting", n)
-	}
-	if undecided > 0 {
-		fmt.Fprintf(o.ErrOut, ", %d unknown", undecided)
-	}
-	fmt.Fprintln(o.ErrOut, ". What to do: kubectl operator-status why NAME")
 	return nil
+}
+
+// resultOf returns the impact of what blocks an operator's updates, or that nothing does.
+func resultOf(op operator.Operator) status {
+	if op.Undecided() {
+		return unknown
+	}
+	return cmp.Or(status(op.Blocked()), allClear)
+}
+
+// byResult returns operators sorted by their result, the worst first.
+func byResult(operators []operator.Operator) []operator.Operator {
+	return sortedBy(operators, resultOf)
+}
+
+// verdict answers whether operators may be updated, with counts.
+func verdict(operators []operator.Operator) string {
+	counts := map[status]int{}
+	for _, op := range operators {
+		counts[resultOf(op)]++
+	}
+	answer := "No update is blocked"
+	switch resultOf(byResult(operators)[0]) {
+	case allClear:
+	case unknown:
+		answer = "Cannot tell whether updates are blocked"
+	default:
+		answer = "Updates are blocked"
+	}
+	return answer + ": " + counted(counts)
+}
+
+// checked returns the rows of the table of results: one for each blocker, and for each operator without any. A wide one has reasons and
+// the objects that block.
+func checked(operators []operator.Operator, now time.Time, wide bool) [][]string {
+	out := [][]string{{"NAMESPACE", "NAME", "VERSION", "RESULT", "FOR"}}
+	if wide {
+		out[0] = append(out[0], "REASON", "BY")
+	}
+	out[0] = append(out[0], "CAUSE")
+	for _, op := range byResult(operators) {
+		blockers := op.Blockers
+		if len(blockers) == 0 {
+			blockers = []operator.Blocker{{Impact: operator.Impact(resultOf(op)), Cause: unreadOf(op)}}
+		}
+		for _, b := range blockers {
+			row := []string{op.Namespace, op.Name, versions(op), string(b.Impact), age(b.Since, now)}
+			if wide {
+				row = append(row, b.Reason, b.By)
+			}
+			out = append(out, append(row, gate.Gist(b.Cause, op.Update, b.By)))
+		}
+	}
+	return out
 }

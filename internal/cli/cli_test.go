@@ -144,7 +144,7 @@ func TestOutput(t *testing.T) {
 			}))
 		})
 	}
-	for name, args := range map[string][]string{"check": nil, "check -o yaml": {"-o", "yaml"}, "check --no-headers": {"--no-headers"}} {
+	for name, args := range map[string][]string{"check": nil, "check -o yaml": {"-o", "yaml"}, "check --no-headers": {"--no-headers"}, "check -o wide": {"-o", "wide"}} {
 		t.Run(name, func(t *testing.T) {
 			texts.Check(t, t.Name(), output(t, 0, func(o *options) error {
 				o.allNamespaces = true
@@ -160,13 +160,18 @@ func TestOutput(t *testing.T) {
 			}))
 		})
 	}
+	for name, op := range map[string]operator.Operator{"clear": operators()[0], "unknown": operators()[4]} {
+		t.Run("check that is "+name, func(t *testing.T) {
+			texts.Check(t, t.Name(), output(t, 0, func(o *options) error { return o.printCheck(flags(t, nil), []operator.Operator{op}, now) }))
+		})
+	}
 	for name, operators := range map[string][]operator.Operator{"summary": operators(), "summary of one that is up to date": operators()[:1], "summary of none": nil} {
 		t.Run(name, func(t *testing.T) {
 			texts.Check(t, t.Name(), output(t, 0, func(o *options) error { o.summarize(operators); return nil }))
 		})
 	}
 	t.Run("tree", func(t *testing.T) {
-		texts.Check(t, t.Name(), output(t, 0, func(o *options) error { return o.printTree(tree()) }))
+		texts.Check(t, t.Name(), output(t, 0, func(o *options) error { o.printTree(tree()); return nil }))
 	})
 	for name, print := range map[string]func(*options) error{
 		"get": func(o *options) error { return o.printOperators(flags(t, nil), operators(), now) },
@@ -174,7 +179,7 @@ func TestOutput(t *testing.T) {
 			return o.printOperators(flags(t, []string{"-o", "wide"}), operators()[:1], now)
 		},
 		"check": func(o *options) error { return o.printCheck(flags(t, nil), operators(), now) },
-		"tree":  func(o *options) error { return o.printTree(tree()) },
+		"tree":  func(o *options) error { o.printTree(tree()); return nil },
 	} {
 		t.Run(name+" in a terminal of 60 columns", func(t *testing.T) {
 			texts.Check(t, t.Name(), output(t, 60, print))
@@ -241,7 +246,7 @@ func TestDocumentation(t *testing.T) {
 			explain(o.Out, operators()[1], now, 0)
 			return nil
 		}),
-		output(t, 0, func(o *options) error { return o.printTree(tree()) }),
+		output(t, 0, func(o *options) error { o.printTree(tree()); return nil }),
 	} {
 		var shown strings.Builder
 		for line := range strings.Lines(printed) {

@@ -11,9 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -192,31 +190,19 @@ func (o *options) printOperators(flags *get.PrintFlags, operators []operator.Ope
 		fmt.Fprintln(o.ErrOut, "No operators found. List those of all namespaces with -A.")
 		return nil
 	}
-	operators = worstFirst(operators)
-	if format == "" {
-		o.printOverview(operators, *flags.NoHeaders, now)
-		return nil
+	if operators = worstFirst(operators); format == "wide" {
+		o.printOperatorTable(details(operators, now), *flags.NoHeaders, true)
+	} else {
+		o.printOperatorTable(overview(operators, now), *flags.NoHeaders, false)
 	}
-	return o.printTable(details(operators, now), printers.PrintOptions{Wide: true, NoHeaders: *flags.NoHeaders, WithNamespace: o.allNamespaces})
+	return nil
 }
 
-// details returns the table of operators with all that the overview leaves out.
-func details(operators []operator.Operator, now time.Time) *metav1.Table {
-	out := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string", Format: "name"},
-		{Name: "Version", Type: "string"},
-		{Name: "State", Type: "string"},
-		{Name: "Up-To-Date", Type: "string"},
-		{Name: "Blocked", Type: "string"},
-		{Name: "Since", Type: "string"},
-		{Name: "By", Type: "string"},
-		{Name: "Upgradeable", Type: "string"},
-		{Name: "Update", Type: "string"},
-		{Name: "Package", Type: "string"},
-		{Name: "Channel", Type: "string"},
-		{Name: "Catalog", Type: "string"},
-		{Name: "Platform-Operator", Type: "string"},
-		{Name: "Installer", Type: "string"},
+// details returns the rows of the table of operators with all that the overview leaves out.
+func details(operators []operator.Operator, now time.Time) [][]string {
+	out := [][]string{{
+		"NAMESPACE", "NAME", "VERSION", "STATE", "UP-TO-DATE", "BLOCKED", "SINCE", "BY", "UPGRADEABLE", "UPDATE", "PACKAGE", "CHANNEL", "CATALOG",
+		"PLATFORM-OPERATOR", "INSTALLER",
 	}}
 	for _, op := range operators {
 		blocked, since, by := "", "", ""
@@ -230,13 +216,10 @@ func details(operators []operator.Operator, now time.Time) *metav1.Table {
 				by += fmt.Sprintf(" (and %d more)", more)
 			}
 		}
-		out.Rows = append(out.Rows, metav1.TableRow{
-			Cells: []any{
-				op.Name, none(op.Version), string(op.State), string(op.UpToDate), none(blocked), none(since), none(by),
-				none(string(op.Upgradeable)), none(op.Update), none(op.Package), none(op.Channel), none(op.Catalog), none(op.PlatformOperator),
-				none(op.Installer),
-			},
-			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: op.Namespace, Name: op.Name}}},
+		out = append(out, []string{
+			op.Namespace, op.Name, none(op.Version), string(op.State), string(op.UpToDate), none(blocked), none(since), none(by),
+			none(string(op.Upgradeable)), none(op.Update), none(op.Package), none(op.Channel), none(op.Catalog), none(op.PlatformOperator),
+			none(op.Installer),
 		})
 	}
 	return out

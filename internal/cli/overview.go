@@ -26,10 +26,13 @@ const (
 	upToDate status = "UpToDate"
 )
 
+// allClear is the result of a check of an operator that nothing blocks.
+const allClear status = "Clear"
+
 // statuses are all, the worst first.
 var statuses = []status{
 	status(operator.Broken), status(operator.Failed), status(operator.Held), status(operator.Waiting), unknown, status(operator.NotInstalled),
-	status(operator.Installing), outdated, updating, status(operator.Running), upToDate,
+	status(operator.Installing), outdated, updating, status(operator.Running), upToDate, allClear,
 }
 
 // isWell reports whether there is nothing to explain about an operator.
@@ -62,9 +65,14 @@ func statusOf(op operator.Operator) status {
 
 // worstFirst returns operators sorted by status.
 func worstFirst(operators []operator.Operator) []operator.Operator {
+	return sortedBy(operators, statusOf)
+}
+
+// sortedBy returns operators sorted by a status, the worst first.
+func sortedBy(operators []operator.Operator, of func(operator.Operator) status) []operator.Operator {
 	out := slices.Clone(operators)
 	slices.SortStableFunc(out, func(a, b operator.Operator) int {
-		return cmp.Compare(slices.Index(statuses, statusOf(a)), slices.Index(statuses, statusOf(b)))
+		return cmp.Compare(slices.Index(statuses, of(a)), slices.Index(statuses, of(b)))
 	})
 	return out
 }
@@ -74,24 +82,24 @@ func overview(operators []operator.Operator, now time.Time) [][]string {
 	out := [][]string{{"NAMESPACE", "NAME", "VERSION", "STATUS", "FOR", "WHY"}}
 	for _, op := range operators {
 		why, since := whyOf(op)
-		out = append(out, []string{op.Namespace, op.Name, messages.Line(versions(op)), string(statusOf(op)), age(since, now), why})
+		out = append(out, []string{op.Namespace, op.Name, versions(op), string(statusOf(op)), age(since, now), why})
 	}
 	return out
 }
 
-// whyOf returns the reason for an operator's status as one line, and since when it applies. Both may be empty.
+// whyOf returns the reason for an operator's status, and since when it applies. Both may be empty.
 func whyOf(op operator.Operator) (why string, since metav1.Time) {
 	switch {
 	case op.Undecided():
 		return unreadOf(op), since
 	case len(op.Blockers) > 0:
 		first := op.Blockers[0]
-		return ofMany(len(op.Blockers)) + messages.Line(gate.Gist(first.Cause, op.Update, first.By)), first.Since
+		return ofMany(len(op.Blockers)) + gate.Gist(first.Cause, op.Update, first.By), first.Since
 	case len(op.WouldHold) > 0:
 		first := op.WouldHold[0]
-		return "The next update would be held: " + ofMany(len(op.WouldHold)) + messages.Line(first.Cause), since
+		return "The next update would be held: " + ofMany(len(op.WouldHold)) + first.Cause, since
 	case op.Unfinished != nil:
-		return messages.Line(op.Unfinished.Message), op.Unfinished.Since
+		return op.Unfinished.Message, op.Unfinished.Since
 	}
 	return "", since
 }
@@ -119,27 +127,6 @@ func versions(op operator.Operator) string {
 // versionInName finds the version in the name of a ClusterServiceVersion, which by convention is <package>.v<version>.
 var versionInName = regexp.MustCompile(`\.v(\d+\.\d+\.\d+.*)$`)
 
-// printOverview prints the overview of operators. In a terminal, names are shortened until reasons have a third of its width.
-func (o *options) printOverview(operators []operator.Operator, noHeaders bool, now time.Time) {
-	rows, names := overview(operators, now), 2
-	if !o.allNamespaces {
-		for i := range rows {
-			rows[i] = rows[i][1:]
-		}
-		names = 1
-	}
-	if noHeaders {
-		rows = rows[1:]
-	}
-	if o.width > 0 {
-		last := len(rows[0]) - 1
-		shortenNames(rows, names, int(o.width)-min(widths(rows)[last], int(o.width)/3))
-	}
-	for _, line := range aligned(rows) {
-		o.printLine(line)
-	}
-}
-
 // summarize prints how many operators have each status, and the command that explains the worst. It prints them as messages, which scripts
 // that read the table do not get.
 func (o *options) summarize(operators []operator.Operator) {
@@ -150,43 +137,25 @@ func (o *options) summarize(operators []operator.Operator) {
 	for _, op := range operators {
 		counts[statusOf(op)]++
 	}
+	text := counted(counts)
+	if worst := worstFirst(operators)[0]; !statusOf(worst).isWell() {
+		text += ". To see why: " + explaining(worst)
+	}
+	fmt.Fprintln(o.ErrOut, messages.Line(text))
+}
+
+// explaining returns the command that explains an operator.
+func explaining(op operator.Operator) string {
+	return "kubectl operator-status why " + op.Name + " -n " + op.Namespace
+}
+
+// counted returns for example "1 broken, 2 up to date".
+func counted(counts map[status]int) string {
 	var parts []string
 	for _, s := range statuses {
 		if n := counts[s]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.words()))
 		}
 	}
-	text := strings.Join(parts, ", ")
-	if worst := worstFirst(operators)[0]; !statusOf(worst).isWell() {
-		text += ". To see why: kubectl operator-status why " + worst.Name + " -n " + worst.Namespace
-	}
-	fmt.Fprintln(o.ErrOut, messages.Line(text))
-}
-
-// shortenNames shortens the longest cells of the first columns until all columns but the last fit into a width.
-func shortenNames(rows [][]string, columns, width int) {
-	const least = 10
-	limits := widths(rows)
-	for _, w := range limits[:len(limits)-1] {
-		width -= w + len(gap)
-	}
-	names := limits[:columns]
-	for ; width < 0 && slices.Max(names) > least; width++ {
-		names[slices.Index(names, slices.Max(names))]--
-	}
-	for _, row := range rows {
-		for i, limit := range names {
-			row[i] = shortened(row[i], limit)
-		}
-	}
-}
-
-// shortened replaces the middle of a name that is wider than a limit.
-func shortened(name string, limit int) string {
-	runes := []rune(name)
-	if len(runes) <= limit {
-		return name
-	}
-	tail := (limit - 1) / 2
-	return string(runes[:limit-1-tail]) + "…" + string(runes[len(runes)-tail:])
+	return strings.Join(parts, ", ")
 }

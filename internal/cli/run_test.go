@@ -105,8 +105,8 @@ func TestRun(t *testing.T) {
 		"NoName":   {"Its usage is wrong.", []string{"why"}, 1, "error: accepts 1 arg(s), received 0"},
 		"Unknown":  {"There is no such command.", []string{"whatever"}, 1, "error: unknown command"},
 		"Get":      {"Listing is no judgement.", []string{"get"}, 0, "lost"},
-		"Check":    {"The worst of all operators counts.", []string{"check"}, 3, "1 clear, 1 held, 1 broken"},
-		"CheckOne": {"The worst of those that are named counts.", []string{"check", "fine", "held"}, 2, "1 clear, 1 held, 0 broken"},
+		"Check":    {"The worst of all operators counts.", []string{"check"}, 3, "Updates are blocked: 1 broken, 1 held, 1 clear"},
+		"CheckOne": {"The worst of those that are named counts.", []string{"check", "fine", "held"}, 2, "Updates are blocked: 1 held, 1 clear"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,73 +1,102 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/util/term"
+
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// printTable prints a table whose last cells may be empty. In a terminal, lines are cut to its width unless all columns were
-// asked for: lines that a terminal wraps are hard to read.
-func (o *options) printTable(table *metav1.Table, how printers.PrintOptions) error {
-	var text bytes.Buffer
-	aligned := printers.GetNewTabWriter(&text)
-	if err := printers.NewTablePrinter(how).PrintObj(table, aligned); err != nil {
-		return err
-	}
-	if err := aligned.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(text.String()) {
-		line = strings.TrimRight(line, " \n")
-		if how.Wide {
-			fmt.Fprintln(o.Out, line)
-		} else {
-			o.printLine(line)
-		}
-	}
-	return nil
-}
-
-// printLine prints a line, cut to the width of the terminal.
-func (o *options) printLine(line string) {
-	if o.width > 0 {
-		line = runewidth.Truncate(line, int(o.width), "…")
-	}
-	fmt.Fprintln(o.Out, line)
-}
-
-// gap is between two columns.
+// gap is between two columns. That of kubectl's tables leaves a terminal of 80 columns no room for six.
 const gap = "  "
 
-// aligned returns rows as lines with aligned columns. kubectl's printer counts bytes, so its columns are too wide for "→", and leaves
-// more room between columns than a terminal of 80 columns has for six.
-func aligned(rows [][]string) []string {
-	limits, out := widths(rows), make([]string, 0, len(rows))
+// printOperatorTable prints a table whose first columns are the namespace and name of an operator. Its first row is the header. In a
+// terminal, names are shortened until the last column has a third of its width, unless the table is wide.
+func (o *options) printOperatorTable(rows [][]string, noHeaders, wide bool) {
+	first, names := 0, 2
+	if !o.allNamespaces {
+		first, names = 1, 1
+	}
+	if noHeaders {
+		rows = rows[1:]
+	}
+	shown := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, cell := range row[first:] {
+			shown[i] = append(shown[i], messages.Line(cell))
+		}
+	}
+	width := int(o.width)
+	if wide {
+		width = 0
+	}
+	if width > 0 && len(shown) > 0 {
+		reasons := widths(shown)[len(shown[0])-1]
+		shortenNames(shown, names, width-min(reasons, width/3))
+	}
+	o.printTable(shown, width)
+}
+
+// printTable prints rows with aligned columns, each cut to a width if that is not 0.
+func (o *options) printTable(rows [][]string, width int) {
+	limits := widths(rows)
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
 			cells[i] = runewidth.FillRight(cell, limits[i])
 		}
-		out = append(out, strings.TrimRight(strings.Join(cells, gap), " "))
+		line := strings.TrimRight(strings.Join(cells, gap), " ")
+		if width > 0 {
+			line = runewidth.Truncate(line, width, "…")
+		}
+		fmt.Fprintln(o.Out, line)
 	}
-	return out
 }
 
 // widths returns the width of each column.
-func widths(rows [][]string) []int {
-	out := make([]int, len(rows[0]))
+func widths(rows [][]string) (out []int) {
 	for _, row := range rows {
 		for i, cell := range row {
+			if i == len(out) {
+				out = append(out, 0)
+			}
 			out[i] = max(out[i], runewidth.StringWidth(cell))
 		}
 	}
 	return out
+}
+
+// shortenNames shortens the longest cells of the first columns until all columns but the last fit into a width.
+func shortenNames(rows [][]string, columns, width int) {
+	const least = 10
+	limits := widths(rows)
+	for _, w := range limits[:len(limits)-1] {
+		width -= w + len(gap)
+	}
+	names := limits[:columns]
+	for ; width < 0 && slices.Max(names) > least; width++ {
+		names[slices.Index(names, slices.Max(names))]--
+	}
+	for _, row := range rows {
+		for i, limit := range names {
+			row[i] = shortened(row[i], limit)
+		}
+	}
+}
+
+// shortened replaces the middle of a name that is wider than a limit.
+func shortened(name string, limit int) string {
+	runes := []rune(name)
+	if len(runes) <= limit {
+		return name
+	}
+	tail := (limit - 1) / 2
+	return string(runes[:limit-1-tail]) + "…" + string(runes[len(runes)-tail:])
 }
 
 // columns returns the width of the terminal that is written to, or 0.

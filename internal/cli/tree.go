@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
@@ -28,9 +26,7 @@ its workloads, the CustomResourceDefinitions that they serve, its Probes and Upg
 				if i > 0 {
 					fmt.Fprintln(o.Out)
 				}
-				if err := o.printTree(o.installers.Tree(cluster, op)); err != nil {
-					return err
-				}
+				o.printTree(o.installers.Tree(cluster, op))
 			}
 			return nil
 		},
@@ -40,22 +36,19 @@ its workloads, the CustomResourceDefinitions that they serve, its Probes and Upg
 }
 
 // printTree prints a tree as a table whose first column has its branches.
-func (o *options) printTree(root operator.Node) error {
-	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string"}, {Name: "State", Type: "string"}, {Name: "Message", Type: "string"},
-	}}
-	addBranch(table, root, "", "")
-	return o.printTable(table, printers.PrintOptions{})
+func (o *options) printTree(root operator.Node) {
+	o.printTable(branches(nil, root, "", ""), int(o.width))
 }
 
-// addBranch adds a row for a node and for each below it. first is the prefix of its name, and rest of those below.
-func addBranch(table *metav1.Table, n operator.Node, first, rest string) {
-	table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{first + n.Name, n.State, messages.Line(n.Message)}})
+// branches appends a row for a node and for each below it. first is the prefix of its name, and rest of those below.
+func branches(rows [][]string, n operator.Node, first, rest string) [][]string {
+	rows = append(rows, []string{first + messages.Line(n.Name), messages.Line(n.State), messages.Line(n.Message)})
 	for i, child := range n.Children {
 		if i == len(n.Children)-1 {
-			addBranch(table, child, rest+"└── ", rest+"    ")
+			rows = branches(rows, child, rest+"└── ", rest+"    ")
 		} else {
-			addBranch(table, child, rest+"├── ", rest+"│   ")
+			rows = branches(rows, child, rest+"├── ", rest+"│   ")
 		}
 	}
+	return rows
 }

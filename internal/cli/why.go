@@ -93,6 +93,9 @@ func wrapped(text, indent string, width uint) string {
 
 // unreadOf returns a sentence about the kinds that could not be read and may block an operator.
 func unreadOf(op operator.Operator) string {
+	if len(op.Unread) == 0 {
+		return ""
+	}
 	return "Cannot tell whether anything blocks it without its " + strings.Join(op.Unread, ", ") + "."
 }
 
