@@ -186,6 +186,7 @@ func TestCommandLineActions(t *testing.T) {
 	command(0, "operator/acts is up-to-date", "wait", "acts", "--for=up-to-date")
 
 	command(1, "no operator, Subscription, package or ClusterServiceVersion", "hold", "nobody")
+	command(1, "no operator, Subscription, package or ClusterServiceVersion \"nobody\" found", "wait", "nobody", "--for=ready", "--timeout=1h")
 	command(1, "--for=fame is not one of ready, up-to-date, upgradeable", "wait", "acts", "--for=fame")
 	command(1, "--undo requires --all", "release", "acts", "--undo")
 	cluster.Create(t, &rbacv1.RoleBinding{

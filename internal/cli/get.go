@@ -147,7 +147,7 @@ func chosen(operators []operator.Operator, names []string, namespace string) ([]
 	for _, name := range names {
 		found := named(operators, name)
 		if len(found) == 0 {
-			return nil, notFound(name, namespace)
+			return nil, notFoundError{name, namespace}
 		}
 		out = append(out, found...)
 	}
@@ -168,12 +168,15 @@ func named(operators []operator.Operator, name string) []operator.Operator {
 	return slices.DeleteFunc(slices.Clone(operators), func(op operator.Operator) bool { return !op.Is(name) })
 }
 
-func notFound(name, namespace string) error {
-	if namespace == "" {
-		return fmt.Errorf("no operator, Subscription, package or ClusterServiceVersion %q found in any namespace", name)
+// notFoundError is about a name that no operator of a namespace has, or of any if that is empty.
+type notFoundError struct{ name, namespace string }
+
+func (e notFoundError) Error() string {
+	if e.namespace == "" {
+		return fmt.Sprintf("no operator, Subscription, package or ClusterServiceVersion %q found in any namespace", e.name)
 	}
-	return fmt.Errorf("no operator, Subscription, package or ClusterServiceVersion %q found in namespace %s: choose another with -n, or -A for all", name,
-		namespace)
+	return fmt.Sprintf("no operator, Subscription, package or ClusterServiceVersion %q found in namespace %s: choose another with -n, or -A for all", e.name,
+		e.namespace)
 }
 
 // printOperators prints operators in the format of the flag -o: by default as an overview.

@@ -2,13 +2,18 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/olmv0"
 )
 
 // manifests are an operator that is up to date, one whose update waits for approval, and one without its catalog.
@@ -66,6 +71,11 @@ spec: {package: {name: lost}}
 status:
   resources: [{reference: {kind: Subscription, namespace: other, name: lost}}]
 ---
+apiVersion: platform.openshift.io/v1alpha1
+kind: PlatformOperator
+metadata: {name: new}
+spec: {package: {name: package}}
+---
 apiVersion: operators.coreos.com/v1alpha1
 kind: CatalogSource
 metadata: {namespace: olm, name: catalog}
@@ -116,6 +126,33 @@ func TestRun(t *testing.T) {
 			}
 			if strings.Contains(out, "\x1b") {
 				t.Errorf("without a terminal, the output has colors: %q", out)
+			}
+		})
+	}
+}
+
+// TestIsComposed verifies for which operators that do not exist one can wait.
+func TestIsComposed(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "manifests.yaml"), []byte(manifests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := &options{from: folder, installers: installer.Installers{olmv0.Installer{}}, flags: genericclioptions.NewConfigFlags(true)}
+	for name, tc := range map[string]struct {
+		reason string
+		want   bool
+	}{
+		"new":     {"A PlatformOperator has its name.", true},
+		"package": {"The package of a PlatformOperator has its name.", true},
+		"none":    {"Nothing has its name.", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, _, err := o.operatorsOf(t.Context(), []string{name}, o.installers.Operators)
+			if !errors.As(err, &notFoundError{}) {
+				t.Fatal(err)
+			}
+			if got := isComposed(cluster, name); got != tc.want {
+				t.Errorf("%s It is composed: %t.", tc.reason, got)
 			}
 		})
 	}

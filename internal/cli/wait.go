@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/operator"
 )
@@ -32,7 +33,8 @@ func waitCommand(o *options) *cobra.Command {
 		Long: `Wait until an operator is up to date, ready (a version of it runs), or upgradeable (nothing would hold an update). Meanwhile every
 change of its state and blockers is printed.
 
-The exit code is 0 if the goal is reached, and 1 after the timeout.`,
+The exit code is 0 if the goal is reached, and 1 after the timeout, or at once if there is no such operator and no PlatformOperator
+composes it.`,
 		Example: `  # Approve an update, and wait until it is done
   kubectl operator-status approve foo && kubectl operator-status wait foo --for=up-to-date`,
 		Args: cobra.ExactArgs(1),
@@ -58,8 +60,12 @@ func (o *options) wait(ctx context.Context, name, goal string, reached func(oper
 	if err != nil {
 		return err
 	}
-	if _, found, err := o.operatorsOf(ctx, []string{name}, o.installers.Operators); err == nil && namespace != "" {
+	cluster, found, err := o.operatorsOf(ctx, []string{name}, o.installers.Operators)
+	switch {
+	case err == nil && namespace != "":
 		namespace = found[0].Namespace // not that of the kubeconfig, if it is composed by a PlatformOperator
+	case errors.As(err, &notFoundError{}) && !isComposed(cluster, name):
+		return err
 	}
 	last := ""
 	err = o.follow(ctx, namespace, func(cluster installer.Cluster) (bool, error) {
@@ -86,6 +92,13 @@ func (o *options) wait(ctx context.Context, name, goal string, reached func(oper
 	return err
 }
 
+// isComposed reports whether a PlatformOperator composes an operator, which may not exist yet.
+func isComposed(c installer.Cluster, name string) bool {
+	return slices.ContainsFunc(installer.Values[platformv1alpha1.PlatformOperator](c), func(p platformv1alpha1.PlatformOperator) bool {
+		return p.Name == name || p.Spec.Package.Name == name
+	})
+}
+
 func timedOut(ctx context.Context, name, goal, last string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("timed out waiting for %s to be %s: %s", name, goal, last)
@@ -96,7 +109,7 @@ func timedOut(ctx context.Context, name, goal, last string) error {
 // progress returns a line for each operator, with its state and blockers.
 func progress(operators []operator.Operator, name, namespace string) string {
 	if len(operators) == 0 {
-		return notFound(name, namespace).Error()
+		return notFoundError{name, namespace}.Error()
 	}
 	var lines []string
 	for _, op := range operators {
