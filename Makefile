@@ -206,10 +206,12 @@ image: ## Build the image IMG. CONTAINER_TOOL is docker unless set.
 	$(or $(CONTAINER_TOOL),docker) build --build-arg VERSION=$(VERSION) -t $(IMG) .
 
 .PHONY: build-installer
-build-installer: generate $(BIN)/kustomize ## Write dist/install.yaml (beside an OLM, or alone) and dist/install-lifecycle.yaml (with the loops).
+build-installer: generate $(BIN)/kustomize ## Write dist/crds.yaml and install.yaml (beside an OLM, or alone), and dist/crds-lifecycle.yaml and install-lifecycle.yaml (with the loops).
 	@mkdir -p dist
-	@$(BIN)/kustomize build config/default | sed 's|image: controller:latest|image: $(IMG)|' > dist/install.yaml
-	@$(BIN)/kustomize build config/lifecycle | sed 's|image: controller:latest|image: $(IMG)|' > dist/install-lifecycle.yaml
+	@$(BIN)/kustomize build config/crd > dist/crds.yaml
+	@$(BIN)/kustomize build config/install | sed 's|image: controller:latest|image: $(IMG)|' > dist/install.yaml
+	@(cat dist/crds.yaml; echo ---; $(BIN)/kustomize build config/lifecycle/crd) > dist/crds-lifecycle.yaml
+	@$(BIN)/kustomize build config/install/lifecycle | sed 's|image: controller:latest|image: $(IMG)|' > dist/install-lifecycle.yaml
 
 .PHONY: images
 images: ## Build the images of the manager for all platforms with ko, and their SBOMs, into dist/images. PUSH=1 also pushes them to REPOSITORY.

@@ -297,20 +297,20 @@ func uninstall(t *testing.T, self subscription) {
 	cluster.AwaitWithin(t, limit, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}, func() string { return leftovers(t) })
 }
 
-// documentedCleanup returns the command of docs/olm.md that deletes OLM's leftovers.
+// documentedCleanup returns the commands of docs/olm.md that delete OLM's leftovers.
 func documentedCleanup(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "olm.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const start, end = "kubectl delete ", "--selector=app.kubernetes.io/name=operator-status"
-	_, command, found := strings.Cut(string(text), "    "+start)
-	command, _, closed := strings.Cut(command, end)
-	if !found || !closed {
+	const start, end = "kubectl annotate customresourcedefinition ", "\n\n"
+	_, commands, found := strings.Cut(string(text), "    "+start)
+	commands, _, _ = strings.Cut(commands, end)
+	if !found || !strings.Contains(commands, "kubectl delete ") {
 		t.Fatal("docs/olm.md does not describe how to delete the objects that OLM leaves")
 	}
-	return start + command + end
+	return start + commands
 }
 
 // kinds are those of all objects of operator-status.

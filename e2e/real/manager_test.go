@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/catalogtest"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
@@ -58,6 +59,9 @@ func apply(t *testing.T, manifests, image string, replicas int) (remove func()) 
 		t.Fatal(err)
 	}
 	remove = sync.OnceFunc(func() {
+		if out, err := kubectl(context.Background(), "annotate", "--overwrite", "-f", file, platformv1alpha1.AnnotationDeleteAnyway+"=true"); err != nil {
+			t.Errorf("annotating the definitions: %v\n%s", err, out)
+		}
 		if out, err := kubectl(context.Background(), "delete", "--ignore-not-found", "-f", file); err != nil {
 			t.Errorf("deleting the installed objects: %v\n%s", err, out)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestManifests installs the manifests that `make build-installer` writes to dist/install.yaml, as the README describes,
+// TestManifests installs the manifests that `make build-installer` writes to dist/crds.yaml and install.yaml, as the README describes,
 // updates them, and deletes them. Nothing is left.
 func TestManifests(t *testing.T) {
 	registry := images.Of(t, clusterDir)
@@ -36,7 +36,7 @@ func TestManifests(t *testing.T) {
 	remove()
 }
 
-// TestLifecycleManifests installs the manifests that `make build-installer` writes to dist/install-lifecycle.yaml, on a
+// TestLifecycleManifests installs the manifests that `make build-installer` writes to dist/crds-lifecycle.yaml and install-lifecycle.yaml, on a
 // cluster without OLM. The manager installs a real operator and holds its update, even while it is itself updated.
 func TestLifecycleManifests(t *testing.T) {
 	registry := images.Of(t, clusterDir)

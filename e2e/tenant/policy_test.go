@@ -12,6 +12,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -197,6 +199,45 @@ func TestManagerDeletesOwnNamespacesOnly(t *testing.T) {
 	cluster.Create(t, made)
 	if err := manager.Delete(t.Context(), made); err != nil {
 		t.Errorf("deleting the Namespace of a PlatformOperator as the manager: %v", err)
+	}
+}
+
+// TestDefinitionsStay verifies that nobody deletes a CustomResourceDefinition of operator-status unawares, and with it all objects of its kind.
+func TestDefinitionsStay(t *testing.T) {
+	namespace := cluster.Namespace(t, "stays")
+	cluster.Apply(t, namespace, builder.CRD("stays", "stays.example.com"))
+	for name, tc := range map[string]struct {
+		reason, crd string
+		annotations string
+		denied      bool
+	}{
+		"own":       {"Probes would be deleted.", "probes.operators.coreos.com", "", true},
+		"loops":     {"ClusterServiceVersions and the workloads that they own would be deleted.", "clusterserviceversions.operators.coreos.com", "", true},
+		"annotated": {"An administrator wants it.", "probes.operators.coreos.com", `{"operatorstatus.io/delete-anyway":"true"}`, false},
+		"other":     {"It belongs to others.", "stays.stays.example.com", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: tc.crd}}
+			if tc.annotations != "" {
+				annotate := func(value string) {
+					patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":`+value+`}}`))
+					if err := cluster.Client.Patch(t.Context(), crd, patch); err != nil {
+						t.Fatal(err)
+					}
+				}
+				annotate(tc.annotations)
+				defer annotate(`{"operatorstatus.io/delete-anyway":null}`)
+			}
+			var err error
+			_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
+				err = cluster.Client.Delete(ctx, crd, client.DryRunAll)
+				return (err != nil) == tc.denied, nil
+			}) // the API server notices policies and annotations after a moment
+			denied := apierrors.IsForbidden(err) && containsAll(err.Error(), "kubectl annotate customresourcedefinition "+tc.crd)
+			if denied != tc.denied || !denied && err != nil {
+				t.Errorf("%s Deleting it returned %v", tc.reason, err)
+			}
+		})
 	}
 }
 

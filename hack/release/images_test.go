@@ -144,7 +144,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"checksums.txt", "release-notes.md", "install.yaml", "install-lifecycle.yaml", "policies.yaml", "manager-linux-amd64", "manager-linux-arm64",
+		"checksums.txt", "release-notes.md", "crds.yaml", "install.yaml", "crds-lifecycle.yaml", "install-lifecycle.yaml", "policies.yaml", "manager-linux-amd64", "manager-linux-arm64",
 		"operator-status-" + version + ".oci.tar", "operator-status-bundle-" + version + ".oci.tar", "operator-status-catalog-" + version + ".oci.tar",
 		"manager-linux-amd64.spdx.json", "manager-linux-arm64.spdx.json", "manager-index.spdx.json",
 		"operator-status.yaml", program + "-" + version + "-darwin-arm64.tar.gz", program + "-" + version + "-windows-amd64.tar.gz",

@@ -34,8 +34,10 @@ func release(ctx context.Context, o options) error {
 		file, config string
 		kinds        []string // all if empty
 	}{
-		{"install.yaml", "default", nil},
-		{"install-lifecycle.yaml", "lifecycle", nil},
+		{"crds.yaml", "crd", nil},
+		{"install.yaml", "install", nil},
+		{"crds-lifecycle.yaml", "lifecycle", []string{"CustomResourceDefinition"}},
+		{"install-lifecycle.yaml", "install/lifecycle", nil},
 		// Kinds that a bundle cannot contain.
 		{"policies.yaml", "default", []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}},
 	} {

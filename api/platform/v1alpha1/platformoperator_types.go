@@ -17,7 +17,8 @@ const (
 	AnnotationAdopt = "operatorstatus.io/adopt"
 
 	// AnnotationDeleteAnyway on a PlatformOperator that is being deleted, with the value "true", uninstalls the
-	// operator even if users' data exists. The data and its namespace are kept.
+	// operator even if users' data exists. The data and its namespace are kept. On a CustomResourceDefinition of operator-status, it lets
+	// the definition be deleted, with all objects of its kind.
 	AnnotationDeleteAnyway = "operatorstatus.io/delete-anyway"
 
 	// LabelAggregateToCompose on a ClusterRole, with the value "true", grants its rules to the service account
