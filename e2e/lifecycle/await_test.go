@@ -2,11 +2,9 @@ package lifecycle
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,20 +23,5 @@ func awaitNone(t *testing.T, list client.ObjectList, options ...client.ListOptio
 	})
 	if err != nil {
 		t.Errorf("%T is not empty: %v\n%+v", list, err, list)
-	}
-}
-
-// awaitNoneTerminating waits until no namespace is terminating, since the loops reconcile each deletion in it.
-func awaitNoneTerminating(t *testing.T) {
-	t.Helper()
-	list := &corev1.NamespaceList{}
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
-		if err := cluster.Client.List(ctx, list); err != nil {
-			return false, nil
-		}
-		return !slices.ContainsFunc(list.Items, func(n corev1.Namespace) bool { return !n.DeletionTimestamp.IsZero() }), nil
-	})
-	if err != nil {
-		t.Fatalf("a namespace of an earlier test is still terminating: %v\n%+v", err, list.Items)
 	}
 }

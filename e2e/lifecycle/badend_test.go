@@ -97,7 +97,7 @@ var stuckStates = []stuckState{
 // TestRequestsOfStuckStates verifies that each of many states that only a user can end costs at most a few requests a minute,
 // and that the states do not burden the rest of the cluster.
 func TestRequestsOfStuckStates(t *testing.T) {
-	awaitNoneTerminating(t)
+	cluster.AwaitNoneTerminating(t)
 	packages := []testcatalog.Package{
 		publish(t, testcatalog.Foo{Name: "badgood", Version: "1.0.0"}),
 		publish(t, testcatalog.Foo{Name: "badrefused", Version: "1.0.0", More: []string{"{apiVersion: v1, kind: ConfigMap, metadata: {name: Not_A_Name}}"}}),

@@ -36,7 +36,7 @@ import (
 // contents change under the same names: the result must be the old or the new contents, never a mixture. Unless E2E_ALL
 // is set, it does so for every third write, from a random one on.
 func TestKilledAfterEveryWrite(t *testing.T) {
-	awaitNoneTerminating(t)
+	cluster.AwaitNoneTerminating(t)
 	catalogs := "--catalog-dir=" + t.TempDir()
 	manager := cluster.StartManager(t, catalogs)
 	first := newCrash(t, 0)

@@ -16,7 +16,7 @@ import (
 // restarted manager writes once to each Probe, which records that it now reads it, and nothing else.
 func TestQuiet(t *testing.T) {
 	const operators, held, observed = 5, 1, 30 * time.Second
-	awaitNoneTerminating(t)
+	cluster.AwaitNoneTerminating(t)
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	var packages []testcatalog.Package
 	foo := func(i int) testcatalog.Foo {

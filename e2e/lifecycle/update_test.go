@@ -42,7 +42,7 @@ func TestUpdate(t *testing.T) {
 	s.await(t, probe, func() string { return checkNotUpgradeable(probe) })
 	owned := ownedBy(t, s, v1.CSV())
 
-	awaitNoneTerminating(t)             // namespaces of other tests
+	cluster.AwaitNoneTerminating(t)     // namespaces of other tests
 	cluster.AwaitIdle(t, 3*time.Second) // the objects of the first version are complete
 	before := story.Snapshot(t, cluster, asksForUpdate)
 	s.offer(t, publish(t, v1, v2))

@@ -23,6 +23,7 @@ import (
 // spec.resources is deleted with its PlatformOperator.
 func TestQuiet(t *testing.T) {
 	const observed = 20 * time.Second
+	cluster.AwaitNoneTerminating(t)
 	cluster.InstallClusterOperator(t)
 	s := newStage(t, publish(t, "calm", "1.0.0"))
 	op := create(t, "calm", func(op *v1alpha1.PlatformOperator) {

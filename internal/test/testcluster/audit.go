@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -166,6 +168,21 @@ func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration, agents ...string)
 		t.Fatalf("%v does not come to rest: %v\n%s", agents, err, tally(c.RequestsOf(t, began, agents...)))
 	}
 	return time.Now()
+}
+
+// AwaitNoneTerminating waits until no namespace of an earlier test is terminating: the manager reconciles each deletion in it.
+func (c *Cluster) AwaitNoneTerminating(t testing.TB) {
+	t.Helper()
+	list := &corev1.NamespaceList{}
+	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(ctx context.Context) (bool, error) {
+		if err := c.Client.List(ctx, list); err != nil {
+			return false, nil
+		}
+		return !slices.ContainsFunc(list.Items, func(n corev1.Namespace) bool { return !n.DeletionTimestamp.IsZero() }), nil
+	})
+	if err != nil {
+		t.Fatalf("a namespace of an earlier test is still terminating: %v\n%+v", err, list.Items)
+	}
 }
 
 // tally counts the requests that are work, the most frequent first.
