@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,9 +39,15 @@ func (c *Cluster) AwaitWithin(t testing.TB, timeout time.Duration, o client.Obje
 		return last == ""
 	})
 	if err != nil {
-		t.Fatalf("%T %s: %v: %s\nis:\n%s", o, key, err, last, Print(o))
+		reason := fmt.Sprintf("%T %s: %v: %s", o, key, err, last)
+		reasons.Store(t.Name(), reason)
+		t.Fatalf("%s\nis:\n%s", reason, Print(o))
 	}
 }
+
+// reasons has the reason why a test waited in vain, by its name. It is printed again below the logs, which may be all of an output that
+// somebody sees.
+var reasons sync.Map
 
 // AwaitGone waits until an object does not exist.
 func (c *Cluster) AwaitGone(t testing.TB, o client.Object) {

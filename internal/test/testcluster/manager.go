@@ -481,6 +481,9 @@ func (p *process) logTail(t testing.TB) {
 			t.Logf("it was doing:\n%s", goroutine)
 		}
 	}
+	if reason, found := reasons.Load(t.Name()); found {
+		t.Logf("the test fails because of\n%s", reason)
+	}
 }
 
 // Account creates a service account in a namespace, and gives it a ClusterRole for the whole cluster.
