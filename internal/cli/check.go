@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -117,7 +118,7 @@ func verdict(operators []operator.Operator) string {
 	return answer + ": " + counted(counts)
 }
 
-// checked returns the rows of the table of results: one for each blocker, and for each operator without any. A wide one has reasons and
+// checked returns the rows of the table of results: one for each blocker and notice, and for each operator without any. A wide one has reasons and
 // the objects that block.
 func checked(operators []operator.Operator, now time.Time, wide bool) [][]string {
 	out := [][]string{{"NAMESPACE", "NAME", "VERSION", "RESULT", "FOR"}}
@@ -126,9 +127,9 @@ func checked(operators []operator.Operator, now time.Time, wide bool) [][]string
 	}
 	out[0] = append(out[0], "CAUSE")
 	for _, op := range byResult(operators) {
-		blockers := op.Blockers
-		if len(blockers) == 0 {
-			blockers = []operator.Blocker{{Impact: operator.Impact(resultOf(op)), Cause: unreadOf(op)}}
+		blockers := slices.Concat(op.Blockers, op.Notices)
+		if len(blockers) == 0 || op.Undecided() {
+			blockers = slices.Insert(blockers, 0, operator.Blocker{Impact: operator.Impact(resultOf(op)), Cause: unreadOf(op)})
 		}
 		for _, b := range blockers {
 			row := []string{op.Namespace, op.Name, versions(op), string(b.Impact), age(b.Since, now)}

@@ -28,6 +28,11 @@ func operators() []operator.Operator {
 			Installer: "OLM", Namespace: "apps", Name: "bar", Package: "bar", Channel: "stable", Catalog: "olm/catalog",
 			State: operator.Running, Installed: "bar.v2.0.0", Version: "2.0.0", UpToDate: metav1.ConditionTrue,
 			Upgradeable: metav1.ConditionTrue,
+			Notices: []operator.Blocker{{
+				Impact: operator.Notice, By: "Probe apps/bar.v2.0.0", Reason: "ConditionsTrue", Since: metav1.NewTime(now.Add(-2 * time.Hour)),
+				Cause: "Bar apps/example: CertificateExpires is True",
+				Steps: []operator.Step{{To: "To see why", Command: "kubectl describe probe.operators.coreos.com -n apps bar.v2.0.0"}},
+			}},
 		},
 		{
 			Installer: "OLM", Namespace: "default", Name: "foo", Package: "foo", Channel: "stable", Catalog: "olm/catalog", PlatformOperator: "foos",

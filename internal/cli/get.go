@@ -279,7 +279,7 @@ func asObject(op operator.Operator) unstructured.Unstructured {
 		}
 		object["unread"] = unread
 	}
-	for field, all := range map[string][]operator.Blocker{"blockers": op.Blockers, "wouldHold": op.WouldHold} {
+	for field, all := range map[string][]operator.Blocker{"blockers": op.Blockers, "wouldHold": op.WouldHold, "notices": op.Notices} {
 		var blockers []any
 		for _, b := range all {
 			blockers = append(blockers, blockerObject(b))

@@ -98,6 +98,9 @@ func whyOf(op operator.Operator) (why string, since metav1.Time) {
 	case len(op.WouldHold) > 0:
 		first := op.WouldHold[0]
 		return "The next update would be held: " + ofMany(len(op.WouldHold)) + first.Cause, since
+	case len(op.Notices) > 0:
+		first := op.Notices[0]
+		return "Important: " + ofMany(len(op.Notices)) + first.Cause, first.Since
 	case op.Unfinished != nil:
 		return op.Unfinished.Message, op.Unfinished.Since
 	}

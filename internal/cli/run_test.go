@@ -32,6 +32,14 @@ kind: ClusterServiceVersion
 metadata: {namespace: default, name: fine.v1}
 status: {phase: Succeeded}
 ---
+apiVersion: operators.coreos.com/v1alpha1
+kind: Probe
+metadata: {namespace: default, name: fine.v1}
+status:
+  conditions:
+  - {type: Upgradeable, status: "True", reason: Upgradeable}
+  - {type: Important, status: "True", reason: ConditionsTrue, message: "Fine default/example: CertificateExpires is True"}
+---
 apiVersion: operators.coreos.com/v2
 kind: OperatorCondition
 metadata: {namespace: default, name: fine.v1}
@@ -107,6 +115,7 @@ func TestRun(t *testing.T) {
 		words  string
 	}{
 		"Clear":  {"Nothing blocks it.", []string{"why", "fine"}, 0, "fine.v1 is running"},
+		"Notice": {"An important condition is no blocker.", []string{"why", "fine"}, 0, "Notice by Probe default/fine.v1"},
 		"Held":   {"An update is held.", []string{"why", "held"}, 2, "(RequiresApproval)"},
 		"Broken": {"Something is broken.", []string{"why", "lost"}, 3, "(CatalogSourceNotFound)"},
 		"Composed": {"A PlatformOperator is in no namespace, and found whatever the kubeconfig's is.", []string{"why", "composer", "--namespace=default"}, 3,

@@ -64,7 +64,7 @@ func codeOf(i operator.Impact) exit {
 // explain prints the blockers of an operator. It wraps sentences at the width of a terminal, but not commands, which are copied.
 func explain(out io.Writer, op operator.Operator, now time.Time, width uint) {
 	fmt.Fprintln(out, wrapped(fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op)), "", width))
-	for _, b := range slices.Concat(op.Blockers, op.WouldHold) {
+	for _, b := range slices.Concat(op.Blockers, op.WouldHold, op.Notices) {
 		fmt.Fprintf(out, "\n%s\n", wrapped(heading(b, now), "", width))
 		fmt.Fprintln(out, wrapped(strings.TrimRight(messages.Line(b.Cause), "."), "  ", width))
 		for _, s := range b.Steps {

@@ -121,6 +121,20 @@ func Unreliable(probe *v1alpha1.Probe) *operator.Blocker {
 	return nil
 }
 
+// Important returns the notice of a Probe whose custom resources have an important condition, or nil.
+func Important(probe *v1alpha1.Probe) *operator.Blocker {
+	if probe == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionImportant)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	out := blockedBy(probe, *c)
+	out.Impact = operator.Notice
+	return &out
+}
+
 // blockedBy returns the blocker of a Probe that is unreliable because of its condition.
 func blockedBy(probe *v1alpha1.Probe, c metav1.Condition) operator.Blocker {
 	return operator.Blocker{

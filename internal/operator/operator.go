@@ -64,6 +64,9 @@ type Operator struct {
 	// WouldHold are the holds of an update that is not known yet. They are no Blockers.
 	WouldHold []Blocker
 
+	// Notices are important conditions of its custom resources. They block nothing.
+	Notices []Blocker
+
 	// Unfinished is the installation or update in progress, or nil.
 	Unfinished *Unfinished
 
@@ -134,10 +137,11 @@ const (
 	Broken  Impact = "Broken"  // a user has to repair something
 	Held    Impact = "Held"    // an update waits, and continues by itself or with an approval
 	Waiting Impact = "Waiting" // it takes long to run as declared, and nothing is known to be wrong
+	Notice  Impact = "Notice"  // a cluster admin should know it, and it blocks nothing
 )
 
 // Rank orders impacts, the worst first.
-func (i Impact) Rank() int { return slices.Index([]Impact{Broken, Held, Waiting}, i) }
+func (i Impact) Rank() int { return slices.Index([]Impact{Broken, Held, Waiting, Notice}, i) }
 
 // Blocker is one thing that keeps an operator from running or from being up to date.
 type Blocker struct {

@@ -247,6 +247,9 @@ func describe(of holdv1alpha1.OperatorReference, workloads []installer.Workload,
 			if b := installer.Unreliable(&probe); b != nil {
 				out.Blockers = slices.Insert(out.Blockers, 0, *b)
 			}
+			if notice := installer.Important(&probe); notice != nil {
+				out.Notices = append(out.Notices, *notice)
+			}
 		}
 	}
 	return out
