@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 	"github.com/operator-status/operator-status/pkg/probe"
 )
@@ -32,6 +33,8 @@ func TestServed(t *testing.T) {
 	must(t, c.Client.Get(t.Context(), client.ObjectKeyFromObject(served), served))
 	uninstall := func() {
 		t.Helper()
+		must(t, c.Client.Patch(t.Context(), served.DeepCopy(), client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"`+platformv1alpha1.AnnotationDeleteAnyway+`":"true"}}}`))))
 		must(t, c.Client.Delete(t.Context(), served.DeepCopy()))
 		c.AwaitGone(t, served.DeepCopy())
 	}
