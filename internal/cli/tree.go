@@ -37,7 +37,8 @@ its workloads, the CustomResourceDefinitions that they serve, its Probes and Upg
 
 // printTree prints a tree as a table whose first column has its branches.
 func (o *options) printTree(root operator.Node) {
-	o.printTable(branches(nil, root, "", ""), int(o.width))
+	header := [][]string{{"NAME", "STATE", "MESSAGE"}}
+	o.printTable(branches(header, root, "", ""), int(o.width))
 }
 
 // branches appends a row for a node and for each below it. first is the prefix of its name, and rest of those below.
