@@ -2,8 +2,6 @@
 package install
 
 import (
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,10 +30,9 @@ func TestWithoutDefinitions(t *testing.T) {
 // objects returns the manifests of a folder of config.
 func objects(t *testing.T, folder string) []string {
 	t.Helper()
-	root := testcluster.Root()
-	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "kustomize"), "build", filepath.Join(root, "config", folder)).Output()
+	out, err := testcluster.Manifests(folder)
 	if err != nil {
-		t.Fatalf("building config/%s (`make tools` builds kustomize): %v", folder, err)
+		t.Fatal(err)
 	}
 	all := strings.Split(strings.TrimSpace(string(out)), "\n---\n")
 	slices.Sort(all)

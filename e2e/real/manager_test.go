@@ -44,9 +44,9 @@ func install(t *testing.T, folder, image string, replicas int) (remove func()) {
 // build returns the manifests of a folder of config.
 func build(t *testing.T, folder string) string {
 	t.Helper()
-	manifests, err := exec.CommandContext(t.Context(), bin("kustomize"), "build", filepath.Join(testcluster.Root(), "config", folder)).Output()
+	manifests, err := testcluster.Manifests(folder)
 	if err != nil {
-		t.Fatalf("building config/%s (`make tools` builds kustomize): %v", folder, err)
+		t.Fatal(err)
 	}
 	return string(manifests)
 }

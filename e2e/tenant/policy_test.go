@@ -202,31 +202,31 @@ func TestManagerDeletesOwnNamespacesOnly(t *testing.T) {
 	}
 }
 
-// TestDefinitionsStay verifies that nobody deletes a CustomResourceDefinition of operator-status unawares, and with it all objects of its kind.
+// TestDefinitionsStay verifies that a CustomResourceDefinition of operator-status, and with it all objects of its kind, is deleted only if an
+// annotation allows it.
 func TestDefinitionsStay(t *testing.T) {
 	namespace := cluster.Namespace(t, "stays")
 	cluster.Apply(t, namespace, builder.CRD("stays", "stays.example.com"))
 	for name, tc := range map[string]struct {
-		reason, crd string
-		annotations string
-		denied      bool
+		reason, crd       string
+		annotated, denied bool
 	}{
-		"own":       {"Probes would be deleted.", "probes.operators.coreos.com", "", true},
-		"loops":     {"ClusterServiceVersions and the workloads that they own would be deleted.", "clusterserviceversions.operators.coreos.com", "", true},
-		"annotated": {"An administrator wants it.", "probes.operators.coreos.com", `{"operatorstatus.io/delete-anyway":"true"}`, false},
-		"other":     {"It belongs to others.", "stays.stays.example.com", "", false},
+		"own":       {"Probes would be deleted.", "probes.operators.coreos.com", false, true},
+		"loops":     {"ClusterServiceVersions and the workloads that they own would be deleted.", "clusterserviceversions.operators.coreos.com", false, true},
+		"annotated": {"An administrator wants it.", "probes.operators.coreos.com", true, false},
+		"other":     {"It belongs to others.", "stays.stays.example.com", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: tc.crd}}
-			if tc.annotations != "" {
+			if tc.annotated {
 				annotate := func(value string) {
-					patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":`+value+`}}`))
-					if err := cluster.Client.Patch(t.Context(), crd, patch); err != nil {
+					patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, platformv1alpha1.AnnotationDeleteAnyway, value)
+					if err := cluster.Client.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, patch)); err != nil {
 						t.Fatal(err)
 					}
 				}
-				annotate(tc.annotations)
-				defer annotate(`{"operatorstatus.io/delete-anyway":null}`)
+				annotate(`"true"`)
+				defer annotate("null")
 			}
 			var err error
 			_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {

@@ -77,12 +77,13 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []operator.Operato
 	if format != "" && format != "wide" || len(operators) == 0 {
 		return o.printOperators(flags, operators, now)
 	}
+	operators = sortedBy(operators, resultOf)
 	if !noHeaders {
 		fmt.Fprintln(o.Out, verdict(operators))
 	}
 	results := checked(operators, now, format == "wide")
 	o.printOperatorTable(results, noHeaders, format == "wide")
-	if worst := byResult(operators)[0]; resultOf(worst) != allClear {
+	if worst := operators[0]; resultOf(worst) != allClear {
 		fmt.Fprintln(o.ErrOut, messages.Line("What to do: "+explaining(worst)))
 	}
 	return nil
@@ -96,26 +97,17 @@ func resultOf(op operator.Operator) status {
 	return cmp.Or(status(op.Blocked()), allClear)
 }
 
-// byResult returns operators sorted by their result, the worst first.
-func byResult(operators []operator.Operator) []operator.Operator {
-	return sortedBy(operators, resultOf)
-}
-
-// verdict answers whether operators may be updated, with counts.
+// verdict answers whether operators may be updated, with counts. The worst is first.
 func verdict(operators []operator.Operator) string {
-	counts := map[status]int{}
-	for _, op := range operators {
-		counts[resultOf(op)]++
-	}
 	answer := "No update is blocked"
-	switch resultOf(byResult(operators)[0]) {
+	switch resultOf(operators[0]) {
 	case allClear:
 	case unknown:
 		answer = "Cannot tell whether updates are blocked"
 	default:
 		answer = "Updates are blocked"
 	}
-	return answer + ": " + counted(counts)
+	return answer + ": " + counted(operators, resultOf)
 }
 
 // checked returns the rows of the table of results: one for each blocker and notice, and for each operator without any. A wide one has reasons and
@@ -126,7 +118,7 @@ func checked(operators []operator.Operator, now time.Time, wide bool) [][]string
 		out[0] = append(out[0], "REASON", "BY")
 	}
 	out[0] = append(out[0], "CAUSE")
-	for _, op := range byResult(operators) {
+	for _, op := range operators {
 		blockers := slices.Concat(op.Blockers, op.Notices)
 		if len(blockers) == 0 || op.Undecided() {
 			blockers = slices.Insert(blockers, 0, operator.Blocker{Impact: operator.Impact(resultOf(op)), Cause: unreadOf(op)})

@@ -136,11 +136,7 @@ func (o *options) summarize(operators []operator.Operator) {
 	if len(operators) == 0 {
 		return
 	}
-	counts := map[status]int{}
-	for _, op := range operators {
-		counts[statusOf(op)]++
-	}
-	text := counted(counts)
+	text := counted(operators, statusOf)
 	if worst := worstFirst(operators)[0]; !statusOf(worst).isWell() {
 		text += ". To see why: " + explaining(worst)
 	}
@@ -152,8 +148,12 @@ func explaining(op operator.Operator) string {
 	return "kubectl operator-status why " + op.Name + " -n " + op.Namespace
 }
 
-// counted returns for example "1 broken, 2 up to date".
-func counted(counts map[status]int) string {
+// counted returns how many operators have each status, for example "1 broken, 2 up to date".
+func counted(operators []operator.Operator, of func(operator.Operator) status) string {
+	counts := map[status]int{}
+	for _, op := range operators {
+		counts[of(op)]++
+	}
 	var parts []string
 	for _, s := range statuses {
 		if n := counts[s]; n > 0 {

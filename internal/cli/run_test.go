@@ -90,13 +90,20 @@ metadata: {namespace: olm, name: catalog}
 status: {connectionState: {lastObservedState: READY}}
 `
 
-// run runs the command line on the manifests.
-func run(t *testing.T, args ...string) (string, int) {
+// archived returns an archive with the manifests.
+func archived(t *testing.T) (folder string) {
 	t.Helper()
-	folder := t.TempDir()
+	folder = t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "manifests.yaml"), []byte(manifests), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return folder
+}
+
+// run runs the command line on the manifests.
+func run(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	folder := archived(t)
 	t.Setenv("KUBECONFIG", os.DevNull)
 	var out bytes.Buffer
 	args = append([]string{args[0], "--from=" + folder}, args[1:]...)
@@ -142,11 +149,7 @@ func TestRun(t *testing.T) {
 
 // TestIsComposed verifies for which operators that do not exist one can wait.
 func TestIsComposed(t *testing.T) {
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "manifests.yaml"), []byte(manifests), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o := &options{from: folder, installers: installer.Installers{olmv0.Installer{}}, flags: genericclioptions.NewConfigFlags(true)}
+	o := &options{from: archived(t), installers: installer.Installers{olmv0.Installer{}}, flags: genericclioptions.NewConfigFlags(true)}
 	for name, tc := range map[string]struct {
 		reason string
 		want   bool

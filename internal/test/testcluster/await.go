@@ -45,8 +45,8 @@ func (c *Cluster) AwaitWithin(t testing.TB, timeout time.Duration, o client.Obje
 	}
 }
 
-// reasons has the reason why a test waited in vain, by its name. It is printed again below the logs, which may be all of an output that
-// somebody sees.
+// reasons has the last result of a wait that timed out, by the name of the test. It is printed again below the logs, since CI may show only the
+// end of an output.
 var reasons sync.Map
 
 // AwaitGone waits until an object does not exist.

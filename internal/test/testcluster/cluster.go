@@ -208,13 +208,22 @@ func (c *Cluster) Rediscovered(t testing.TB) *Cluster {
 	return &out
 }
 
-func (c *Cluster) install(folder string) error {
+// Manifests returns the manifests that kustomize builds of a folder of config.
+func Manifests(folder string) ([]byte, error) {
 	kustomize := exec.Command(filepath.Join(Root(), "bin", "kustomize"), "build", filepath.Join(Root(), "config", folder))
 	var problem bytes.Buffer
 	kustomize.Stderr = &problem
 	manifests, err := kustomize.Output()
 	if err != nil {
-		return fmt.Errorf("building config/%s (`make tools` builds kustomize): %w\n%s", folder, err, problem.String())
+		return nil, fmt.Errorf("building config/%s (`make tools` builds kustomize): %w\n%s", folder, err, problem.String())
+	}
+	return manifests, nil
+}
+
+func (c *Cluster) install(folder string) error {
+	manifests, err := Manifests(folder)
+	if err != nil {
+		return err
 	}
 	objects, err := Decode(manifests)
 	if err != nil {
