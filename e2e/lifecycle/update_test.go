@@ -75,6 +75,8 @@ func TestUpdate(t *testing.T) {
 		return ""
 	})
 	s.checkDeployment(t, "update-operator", "example.com/update-operator:1.1.0", v2.CSV())
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventUpgradeHeld, "update: The update to "+v2.CSV()+" is held")
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventUpgradeReleased, v2.CSV())
 	s.checkUninstall(t, sub, v2, cr)
 	manager.CheckAlive(t)
 }

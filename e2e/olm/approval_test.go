@@ -49,6 +49,8 @@ func TestApprovalGate(t *testing.T) {
 	}
 	finishMigration(t, example)
 	s.awaitRunning(t, sub, csvOf("early", "1.1.0"))
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventUpgradeHeld, "The update to "+csvOf("early", "1.1.0")+" is held")
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventUpgradeReleased, csvOf("early", "1.1.0"))
 	if after := definition(t, "early"); after.Generation == before.Generation {
 		t.Error("the CustomResourceDefinition has not changed with the update: the test could not detect an early change")
 	}

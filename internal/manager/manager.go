@@ -368,6 +368,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err := addMetrics(ctx, mgr, installed); err != nil {
 		return err
 	}
+	addHoldEvents(ctx, mgr, installed)
 	if err := addTracing(ctx, mgr, installed, o); err != nil {
 		return err
 	}

@@ -224,10 +224,18 @@ const (
 	// Remedy: none, an administrator decided it. To have later updates held, remove the override.
 	EventUpgradeOverridden = "UpgradeOverridden"
 
-	// EventUpgradeHeld is emitted on an InstallPlan of OLM if custom resources do not allow an update, and their Probe does
+	// EventUpgradeHeldByCustomResources is emitted on an InstallPlan of OLM if custom resources do not allow an update, and their Probe does
 	// not report that yet.
 	// Remedy: none, the Probe will report it. The message names the custom resources.
-	EventUpgradeHeld = "UpgradeHeldByCustomResources"
+	EventUpgradeHeldByCustomResources = "UpgradeHeldByCustomResources"
+
+	// EventUpgradeHeld is emitted on a Subscription when an update begins to be held.
+	// Remedy: see the condition UpgradeHeld.
+	EventUpgradeHeld = "UpgradeHeld"
+
+	// EventUpgradeReleased is emitted on a Subscription when its update is no longer held.
+	// Remedy: none, the update continues.
+	EventUpgradeReleased = "UpgradeReleased"
 
 	// EventUpgradeHoldRestored is emitted on a Subscription if the UpgradeHold that operator-status created for it was deleted
 	// while the operator must not be updated.
@@ -283,9 +291,12 @@ const (
 	// EventActionHandOver is the action of EventNotHandedOver.
 	EventActionHandOver = "HandOver"
 
-	// EventActionHold is the action of EventUpgradeHoldRestored.
+	// EventActionHold is the action of EventUpgradeHeld and EventUpgradeHoldRestored.
 	EventActionHold = "Hold"
 
-	// EventActionApprove is the action of EventUpgradeOverridden and EventUpgradeHeld.
+	// EventActionRelease is the action of EventUpgradeReleased.
+	EventActionRelease = "Release"
+
+	// EventActionApprove is the action of EventUpgradeOverridden and EventUpgradeHeldByCustomResources.
 	EventActionApprove = "Approve"
 )

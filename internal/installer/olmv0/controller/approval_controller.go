@@ -84,7 +84,7 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	}
 	since, asked := r.waiting.LoadOrStore(request.NamespacedName, metav1.Now())
 	if !asked && verdict.Gate.Unreported() {
-		r.Recorder.Eventf(plan, nil, corev1.EventTypeWarning, v1alpha1.EventUpgradeHeld, v1alpha1.EventActionApprove, "%s", verdict.Gate.Message)
+		r.Recorder.Eventf(plan, nil, corev1.EventTypeWarning, v1alpha1.EventUpgradeHeldByCustomResources, v1alpha1.EventActionApprove, "%s", verdict.Gate.Message)
 	}
 	return reconcile.Result{RequeueAfter: condition.BackOff(new(since.(metav1.Time)), time.Now())}, nil
 }
