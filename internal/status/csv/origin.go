@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -9,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 )
 
 // runningVersion sets the version that runs. During an update that is the old one until the new one has Succeeded. At a
@@ -28,10 +28,10 @@ func runningVersion(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 
 // ownVersion returns the name and version of the operator in a ClusterServiceVersion, running or not.
 func ownVersion(csv *v1alpha1.ClusterServiceVersion) v1alpha1.OperatorVersion {
-	pkg := packageOf(csv)
+	pkg := csvchain.PackageOf(csv)
 	name, version, _ := strings.Cut(csv.Name, ".v")
-	if pkg.PackageName != "" {
-		name = pkg.PackageName
+	if pkg.Name != "" {
+		name = pkg.Name
 	}
 	if pkg.Version != "" {
 		version = pkg.Version
@@ -40,35 +40,6 @@ func ownVersion(csv *v1alpha1.ClusterServiceVersion) v1alpha1.OperatorVersion {
 		version = declared.String()
 	}
 	return v1alpha1.OperatorVersion{Name: name, Version: version}
-}
-
-// annotationProperties is the annotation with the properties of a ClusterServiceVersion's bundle.
-const annotationProperties = "operatorframework.io/properties"
-
-// olmPackage is the property that names the package of a bundle.
-type olmPackage struct {
-	PackageName string `json:"packageName"`
-	Version     string `json:"version"`
-}
-
-// packageOf returns the package in the annotation of a ClusterServiceVersion, or the zero value if it is missing or invalid.
-func packageOf(csv *v1alpha1.ClusterServiceVersion) olmPackage {
-	var annotation struct {
-		Properties []struct {
-			Type  string          `json:"type"`
-			Value json.RawMessage `json:"value"`
-		} `json:"properties"`
-	}
-	if err := json.Unmarshal([]byte(csv.Annotations[annotationProperties]), &annotation); err != nil {
-		return olmPackage{}
-	}
-	for _, property := range annotation.Properties {
-		var out olmPackage
-		if property.Type == "olm.package" && json.Unmarshal(property.Value, &out) == nil {
-			return out
-		}
-	}
-	return olmPackage{}
 }
 
 // relatedObjects lists the Subscription, the InstallPlan and the CatalogSource that the operator was installed from, as

@@ -10,11 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 )
 
 func TestOwnVersion(t *testing.T) {
 	of := func(name, properties, spec string) v1alpha1.OperatorVersion {
-		csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{annotationProperties: properties}}}
+		csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{csvchain.AnnotationProperties: properties}}}
 		if spec != "" {
 			csv.Spec.Version.Version = semver.MustParse(spec)
 		}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 )
 
 // TestRandom verifies for random inputs that Compute changes none of them, and that its result is stable.
@@ -47,7 +48,8 @@ func random(r *rand.Rand) Inputs {
 	}
 	csv := func() *v1alpha1.ClusterServiceVersion {
 		out := etcd(pick(r, "1.0.0", "2.0.0", "0.0.0"))
-		out.Annotations[pick(r, annotationProperties, v1alpha1.AnnotationSubscription, v1alpha1.AnnotationCatalogSource)] = pick(r, "", "/", "a/b/c", "{}", "[]")
+		name := pick(r, csvchain.AnnotationProperties, v1alpha1.AnnotationSubscription, v1alpha1.AnnotationCatalogSource)
+		out.Annotations[name] = pick(r, "", "/", "a/b/c", "{}", "[]")
 		if r.IntN(3) == 0 {
 			out.Annotations, out.Name = nil, pick(r, "", ".v", "v1")
 		}

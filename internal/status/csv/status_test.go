@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/test/golden"
 )
 
@@ -25,7 +26,7 @@ var (
 func etcd(v string) *v1alpha1.ClusterServiceVersion {
 	return &v1alpha1.ClusterServiceVersion{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "etcdoperator.v" + v, Annotations: map[string]string{
-			annotationProperties: fmt.Sprintf(`{"properties":[{"type":"olm.gvk","value":{"kind":"EtcdCluster"}},`+
+			csvchain.AnnotationProperties: fmt.Sprintf(`{"properties":[{"type":"olm.gvk","value":{"kind":"EtcdCluster"}},`+
 				`{"type":"olm.package","value":{"packageName":"etcd","version":%q}}]}`, v),
 		}},
 		Spec: olm.ClusterServiceVersionSpec{Version: version.OperatorVersion{Version: semver.MustParse(v)}},
