@@ -44,11 +44,11 @@ func Probe(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomReso
 			len(resources), csv.Name, v1alpha1.MaxProbeResources, cut)})
 		resources = resources[:v1alpha1.MaxProbeResources]
 	}
-	return ProbeOf(csv, resources), problems
+	return ProbeOf(csv, v1alpha1.ManagerCRDAnnotations, resources), problems
 }
 
-// ProbeOf returns the Probe of an operator that annotated these resources, or nil without resources.
-func ProbeOf(csv *v1alpha1.ClusterServiceVersion, resources []v1alpha1.ProbeResource) *v1alpha1.Probe {
+// ProbeOf returns the Probe of an operator with these resources, or nil without resources.
+func ProbeOf(csv *v1alpha1.ClusterServiceVersion, manager v1alpha1.ProbeManager, resources []v1alpha1.ProbeResource) *v1alpha1.Probe {
 	if len(resources) == 0 {
 		return nil
 	}
@@ -58,7 +58,7 @@ func ProbeOf(csv *v1alpha1.ClusterServiceVersion, resources []v1alpha1.ProbeReso
 			Name:            csv.Name,
 			OwnerReferences: []metav1.OwnerReference{ownerReference(csv)},
 		},
-		Spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: resources},
+		Spec: &v1alpha1.ProbeSpec{Manager: manager, ProbeResources: resources},
 	}
 }
 

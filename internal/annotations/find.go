@@ -10,8 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // Find returns a Probe, or nil if it does not exist.
@@ -45,35 +48,51 @@ type OptIns interface {
 	Get(ctx context.Context, csv types.NamespacedName) (*optin.OptIn, error)
 }
 
-// Declared returns the recorded declaration of an operator, and whether it opted in. Without a record, own is nil and its
+// Declare returns the declaration of an operator that annotated resources when it was installed, together with policies.
+func Declare(csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResource, policies []holdv1alpha1.ProbePolicy) gate.Declaration {
+	out := gate.Declaration{Own: slices.Concat([]v1alpha1.ProbeResource{}, annotated, probepolicy.Added(csv, annotated, policies))}
+	out.OptedIn = len(out.Own) > 0
+	out.ByPolicy = out.OptedIn && len(annotated) == 0
+	return out
+}
+
+// DeclaredProbe returns the Probe that an operator has to have, or nil.
+func DeclaredProbe(csv *v1alpha1.ClusterServiceVersion, d gate.Declaration) *v1alpha1.Probe {
+	manager := v1alpha1.ManagerCRDAnnotations
+	if d.ByPolicy {
+		manager = v1alpha1.ManagerPolicy
+	}
+	return ProbeOf(csv, manager, d.Own)
+}
+
+// Annotated returns the resources that an operator declared with annotations, as recorded when it was installed. Without a record, its
 // CustomResourceDefinitions count.
-func Declared(ctx context.Context, c client.Reader, records OptIns, csv *v1alpha1.ClusterServiceVersion) (
-	own []v1alpha1.ProbeResource, optedIn bool, err error,
-) {
-	record, err := records.Get(ctx, client.ObjectKeyFromObject(csv))
-	if err != nil {
-		return nil, false, err
+func Annotated(ctx context.Context, c client.Reader, record *optin.OptIn, csv *v1alpha1.ClusterServiceVersion) ([]v1alpha1.ProbeResource, error) {
+	if record != nil {
+		return record.Resources, nil
 	}
-	if record == nil {
-		optedIn, err = OptedIn(ctx, c, csv)
-		return nil, optedIn, err
-	}
-	return append([]v1alpha1.ProbeResource{}, record.Resources...), len(record.Resources) > 0, nil
-}
-
-// OptedIn reports whether a CustomResourceDefinition that a ClusterServiceVersion owns is annotated for a Probe, so
-// that the Probe must exist while the operator runs.
-func OptedIn(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVersion) (bool, error) {
 	crds, err := CRDs(ctx, c, csv)
-	return slices.ContainsFunc(crds, asksForProbe), err
+	if err != nil {
+		return nil, err
+	}
+	now, _ := Probe(csv, crds)
+	if now == nil {
+		return nil, nil
+	}
+	return now.Spec.ProbeResources, nil
 }
 
-// asksForProbe reports whether a CustomResourceDefinition is annotated for a Probe.
-func asksForProbe(crd *apiextensions.CustomResourceDefinition) bool {
-	for _, name := range []string{v1alpha1.AnnotationUpgradeable, v1alpha1.AnnotationImportant} {
-		if _, ok := crd.Annotations[name]; ok {
-			return true
-		}
+// Declared returns the declaration of an operator, from its annotations and ProbePolicies.
+func Declared(ctx context.Context, c client.Reader, record *optin.OptIn, policies []holdv1alpha1.ProbePolicy, csv *v1alpha1.ClusterServiceVersion) (
+	gate.Declaration, error,
+) {
+	annotated, err := Annotated(ctx, c, record, csv)
+	if err != nil {
+		return gate.Declaration{}, err
 	}
-	return false
+	out := Declare(csv, annotated, policies)
+	if record == nil && !out.ByPolicy {
+		out.Own = nil // the annotations may be those of another version
+	}
+	return out, nil
 }

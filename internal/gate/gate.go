@@ -35,14 +35,8 @@ type Inputs struct {
 	Probe             *v1alpha1.Probe                // of the running version, or nil
 	OperatorCondition *operatorsv2.OperatorCondition // of the running version, or nil
 
-	// OptedIn is true if a CustomResourceDefinition that the running version owns has an annotation for its Probe. Updates
-	// of such an operator are held until its Probe has been read; those of any other operator only by an existing
-	// Probe.
-	OptedIn bool
-
-	// Own are the resources of the Probe that the running version was installed with. It is nil if they were not recorded. The
-	// CustomResourceDefinitions may have the annotations of another version by now, and so may the Probe for a moment.
-	Own []v1alpha1.ProbeResource
+	// Declaration of the running version.
+	Declaration
 
 	// Reader is the process that currently reads custom resources, or NoReader. Targets is the current hash of the
 	// OperatorGroup's target namespaces. The status of a Probe is outdated if it was computed by another reader or for
@@ -57,6 +51,20 @@ type Inputs struct {
 	// BesideOLM is true if OLM evaluates the OperatorCondition itself. Only `spec.overrides` can then override a
 	// condition that the operator set there.
 	BesideOLM bool
+}
+
+// Declaration is what an operator was installed with and ProbePolicies determine about its Probe.
+type Declaration struct {
+	// OptedIn is true if a CustomResourceDefinition that the operator owns has an annotation for its Probe, or a ProbePolicy applies to
+	// it. Its updates are held until its Probe has been read; those of any other operator only by an existing Probe.
+	OptedIn bool
+
+	// ByPolicy is true if it opted in only by ProbePolicies. A Probe of a user then takes precedence.
+	ByPolicy bool
+
+	// Own are the resources that its Probe has to have, or nil if they are not known. The CustomResourceDefinitions may have the
+	// annotations of another version by now, and so may the Probe for a moment.
+	Own []v1alpha1.ProbeResource
 }
 
 // Decision is the gate's decision about one update, or about all updates of an InstallPlan. The zero value lets them

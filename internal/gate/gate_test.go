@@ -209,10 +209,29 @@ func TestEvaluate(t *testing.T) {
 		},
 		"OthersExpressions": {
 			reason: "A yes to what another version asks is none.",
-			in: Inputs{Probe: manager(probe(synced(yes), upgradeable(yes, "")), v1alpha1.ManagerCRDAnnotations), OptedIn: true,
-				Own: []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "!Migrating"}}},
-			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 has different expressions than foo.v1 was installed with; "+
-				"operator-status corrects them. To update anyway: "+allow),
+			in: Inputs{Probe: manager(probe(synced(yes), upgradeable(yes, "")), v1alpha1.ManagerCRDAnnotations), Declaration: Declaration{
+				OptedIn: true, Own: []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "!Migrating"}},
+			}},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 has other expressions than those that foo.v1 was installed "+
+				"with, or that ProbePolicies have; operator-status corrects them. To update anyway: "+allow),
+		},
+		"PolicyChanged": {
+			reason: "A yes to what a ProbePolicy asked before it changed is none.",
+			in: Inputs{Probe: manager(probe(synced(yes), upgradeable(yes, "")), v1alpha1.ManagerPolicy), Declaration: Declaration{
+				OptedIn: true, ByPolicy: true, Own: []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "Ready"}},
+			}},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 has other expressions than those that foo.v1 was installed "+
+				"with, or that ProbePolicies have; operator-status corrects them. To update anyway: "+allow),
+		},
+		"PolicyAlone": {
+			reason: "An operator that a ProbePolicy applies to is held until it has its Probe.",
+			in:     Inputs{Declaration: Declaration{OptedIn: true, ByPolicy: true}},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 does not exist; operator-status creates it from ProbePolicies. "+
+				"To update anyway: "+allow),
+		},
+		"PolicyBesideUser": {
+			reason: "The Probe of a user takes precedence over ProbePolicies, and is no conflict with them.",
+			in:     Inputs{Probe: probe(synced(yes), upgradeable(yes, "")), Declaration: Declaration{OptedIn: true, ByPolicy: true}},
 		},
 		"LiveYes": {
 			reason: "An update begins if the custom resources allow it at that moment, too.",
@@ -589,7 +608,7 @@ func TestNotKnown(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := Inputs{
-				Running: version("foo.v1", ""), Target: "foo.v2", Probe: tc.probe, OptedIn: !tc.never, Reader: tc.reader, Targets: targets,
+				Running: version("foo.v1", ""), Target: "foo.v2", Probe: tc.probe, Declaration: Declaration{OptedIn: !tc.never}, Reader: tc.reader, Targets: targets,
 				Request: request("foo"),
 			}
 			if in.Reader == "" {

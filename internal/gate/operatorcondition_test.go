@@ -108,7 +108,8 @@ func TestUpgradeable(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Upgradeable(tc.conditions, Inputs{Running: version("foo.v1", ""), Probe: tc.probe, OptedIn: tc.optedIn}, tc.waiver, metav1.Unix(2000, 0))
+			in := Inputs{Running: version("foo.v1", ""), Probe: tc.probe, Declaration: Declaration{OptedIn: tc.optedIn}}
+			got := Upgradeable(tc.conditions, in, tc.waiver, metav1.Unix(2000, 0))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}

@@ -38,12 +38,10 @@ func (in Inputs) probeObjection() *Hold {
 		return in.liveObjection()
 	}
 	if probe == nil {
-		if !in.OptedIn {
-			return nil
-		}
-		return notRead("Probe %s does not exist; operator-status creates it from the annotations of the CustomResourceDefinitions", in.Running.Path())
+		return in.withoutProbe()
 	}
-	if _, other := holdv1alpha1.ProbedOperator(probe); other && in.Running.Kind == v1alpha1.ClusterServiceVersionKind && !in.OptedIn {
+	optedIn := in.OptedIn && (!in.ByPolicy || probe.IsGenerated())
+	if _, other := holdv1alpha1.ProbedOperator(probe); other && in.Running.Kind == v1alpha1.ClusterServiceVersionKind && !optedIn {
 		return nil // it only has the name
 	}
 	upgradeable := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
@@ -52,17 +50,17 @@ func (in Inputs) probeObjection() *Hold {
 		return &Hold{Reason: v1alpha1.ReasonProbeNotUpgradeable, Since: upgradeable.LastTransitionTime,
 			Cause: refTo(v1alpha1.ProbeKind, probe).String() + notUpgradeable + messages.Quote(upgradeable.Message)}
 	case writtenByOperator(probe):
-		if upgradeable != nil || !in.OptedIn {
+		if upgradeable != nil || !optedIn {
 			return nil
 		}
 		return notRead("the operator writes the status of Probe %s itself, and has not set Upgradeable", nameOf(probe))
-	case in.OptedIn && probe.Spec.Manager != v1alpha1.ManagerCRDAnnotations:
+	case optedIn && !probe.IsGenerated():
 		return &Hold{Reason: v1alpha1.ReasonProbeConflict, Cause: fmt.Sprintf(
 			"Probe %s was not created from the annotations of the operator's CustomResourceDefinitions: "+
 				"delete it to have it recreated from them, or set its spec.manager to %s",
 			nameOf(probe), v1alpha1.ManagerCRDAnnotations)}
-	case probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations && in.Own != nil && !equality.Semantic.DeepEqual(in.Own, probe.Spec.ProbeResources):
-		return notRead("Probe %s has different expressions than %s was installed with; operator-status corrects them",
+	case probe.IsGenerated() && in.Own != nil && !equality.Semantic.DeepEqual(in.Own, probe.Spec.ProbeResources):
+		return notRead("Probe %s has other expressions than those that %s was installed with, or that ProbePolicies have; operator-status corrects them",
 			nameOf(probe), in.Running.Name)
 	case in.isCurrent(probe, upgradeable):
 		return in.liveObjection()
@@ -78,6 +76,18 @@ func (in Inputs) probeObjection() *Hold {
 		out.Cause += messages.Quote(synced.Message)
 	}
 	return out
+}
+
+// withoutProbe returns why an update waits for a Probe that does not exist, or nil.
+func (in Inputs) withoutProbe() *Hold {
+	from := "the annotations of the CustomResourceDefinitions"
+	if in.ByPolicy {
+		from = "ProbePolicies"
+	}
+	if !in.OptedIn {
+		return nil
+	}
+	return notRead("Probe %s does not exist; operator-status creates it from %s", in.Running.Path(), from)
 }
 
 // DependsOnCustomResources reports whether an update that begins depends on custom resources, which then have to be read.

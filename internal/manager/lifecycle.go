@@ -43,8 +43,12 @@ var loopKinds = []schema.GroupVersionKind{
 // policyKind restricts the reads of the built-in loops, so they do not start before it is served.
 var policyKind = policyv1alpha1.GroupVersion.WithKind(policyv1alpha1.ImagePolicyKind)
 
-// upgradeHoldKind is part of every installation, so whatever holds updates does not start before it is served.
-var upgradeHoldKind = holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.UpgradeHoldKind)
+// These are part of every installation, so whatever holds updates does not start before they are served.
+var (
+	upgradeHoldKind = holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.UpgradeHoldKind)
+	probePolicyKind = holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.ProbePolicyKind)
+	holdKinds       = []schema.GroupVersionKind{upgradeHoldKind, probePolicyKind}
+)
 
 // loops assembles the built-in loops.
 type loops struct {

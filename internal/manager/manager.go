@@ -53,6 +53,7 @@ import (
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/controller/probe"
+	"github.com/operator-status/operator-status/internal/controller/probepolicy"
 	"github.com/operator-status/operator-status/internal/informer"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog/store"
 	olmv0controller "github.com/operator-status/operator-status/internal/installer/olmv0/controller"
@@ -346,7 +347,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	as := &accounts{config: config, mgr: mgr}
 	if o.Controllers != ControllersStatus {
 		builtin := &loops{mgr: mgr, accounts: as, options: o, mode: mode, newCache: newCache, probeReader: probeReader(mgr, o, identity)}
-		installed.when(func() error { return builtin.start(ctx) }, append(slices.Clone(loopKinds), policyKind, upgradeHoldKind)...)
+		installed.when(func() error { return builtin.start(ctx) }, slices.Concat(loopKinds, holdKinds, []schema.GroupVersionKind{policyKind})...)
 	}
 	if o.Controllers == ControllersLifecycle {
 		return nil
@@ -372,7 +373,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err := addTracing(ctx, mgr, installed, o); err != nil {
 		return err
 	}
-	installed.when(func() error { return addBridges(mgr, mode, o, identity, optIns.Store, index) }, append(slices.Clone(loopKinds), upgradeHoldKind)...)
+	installed.when(func() error { return addBridges(mgr, mode, o, identity, optIns.Store, index) }, slices.Concat(loopKinds, holdKinds)...)
 	return addPlatform(ctx, mgr, installed, as, o)
 }
 
@@ -422,8 +423,12 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 		if err := (&probe.SpecReconciler{Client: mgr.GetClient(), OptIns: optIns.Store, Changes: optIns.cache}).SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the Probe spec controller: %w", err)
 		}
+		policies := &probepolicy.Reconciler{Client: mgr.GetClient(), OptIns: optIns.Store, IndexOwnedCRD: probe.IndexOwnedCRD, Now: time.Now}
+		if err := policies.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("adding the ProbePolicy controller: %w", err)
+		}
 		return alsoWatch(mgr, status, &v1alpha1.ClusterServiceVersion{})
-	}, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
+	}, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind), probePolicyKind)
 	installed.when(func() error {
 		reconciler := &olmv0controller.GateReconciler{
 			Client: mgr.GetClient(), Clock: time.Now, Recorder: mgr.GetEventRecorder(UserAgent), OptIns: optIns.Store, Self: self(),
@@ -433,7 +438,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 			return fmt.Errorf("adding the OperatorCondition gate: %w", err)
 		}
 		return alsoWatch(mgr, status, &operatorsv2.OperatorCondition{})
-	}, operatorsv2.GroupVersion.WithKind("OperatorCondition"), upgradeHoldKind,
+	}, operatorsv2.GroupVersion.WithKind("OperatorCondition"), upgradeHoldKind, probePolicyKind,
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	installed.when(func() error { return probes.WatchOperatorGroups(mgr, status) }, operatorsv1.GroupVersion.WithKind("OperatorGroup"))
 	installed.when(func() error { return probes.WatchSubscriptions(mgr, status) },

@@ -9,13 +9,17 @@ import (
 const ProbeKind = "Probe"
 
 // ProbeManager defines the owner of a Probe: the writer of its spec and of its status.
-// +kubebuilder:validation:Enum=crdAnnotations;operator
+// +kubebuilder:validation:Enum=crdAnnotations;policy;operator
 type ProbeManager string
 
 const (
 	// ManagerCRDAnnotations marks a Probe whose spec operator-status keeps equal to the annotations of the CRDs that
 	// the ClusterServiceVersion of the same name owns. Other changes to the spec are overwritten, except isolation.
 	ManagerCRDAnnotations ProbeManager = "crdAnnotations"
+
+	// ManagerPolicy marks a Probe whose spec operator-status keeps equal to the ProbePolicies that apply to the operator, none of
+	// whose CRDs is annotated.
+	ManagerPolicy ProbeManager = "policy"
 
 	// ManagerOperator marks a Probe whose status is written by the operator itself. operator-status only reads it.
 	ManagerOperator ProbeManager = "operator"
@@ -59,7 +63,7 @@ const (
 // ProbeSpec defines which custom resources determine the status of an operator, and how to evaluate their conditions.
 // +kubebuilder:validation:XValidation:rule="!has(self.manager) || self.manager != 'operator' || !has(self.probeResources) || size(self.probeResources) == 0",message="probeResources must be empty if manager is operator: the operator writes the status itself"
 // +kubebuilder:validation:XValidation:rule="!has(self.isolation) || self.isolation != 'Pod' || !has(self.manager) || self.manager != 'operator'",message="isolation must not be Pod if manager is operator: there is nothing to read"
-// +kubebuilder:validation:XValidation:rule="!has(self.operator) || !has(self.manager) || self.manager != 'crdAnnotations'",message="operator must not be set if manager is crdAnnotations: the operator is that of the ClusterServiceVersion of the same name"
+// +kubebuilder:validation:XValidation:rule="!has(self.operator) || !has(self.manager) || !(self.manager in ['crdAnnotations', 'policy'])",message="operator must not be set if manager is crdAnnotations or policy: the operator is that of the ClusterServiceVersion of the same name"
 type ProbeSpec struct {
 	// Manager defines the owner of this Probe. If omitted, its author owns the spec and operator-status writes the
 	// status.
@@ -304,6 +308,11 @@ type Probe struct {
 // IsIsolated reports whether a pod of its own reads the custom resources of the Probe.
 func (p *Probe) IsIsolated() bool {
 	return p.Spec != nil && p.Spec.Isolation == IsolationPod && p.Spec.Manager != ManagerOperator
+}
+
+// IsGenerated reports whether operator-status writes the spec, from annotations or from ProbePolicies.
+func (p *Probe) IsGenerated() bool {
+	return p.Spec != nil && (p.Spec.Manager == ManagerCRDAnnotations || p.Spec.Manager == ManagerPolicy)
 }
 
 // ProbeList is a list of Probes.

@@ -19,15 +19,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // SpecReconciler keeps the Probe of each ClusterServiceVersion equal to the annotations of the CustomResourceDefinitions
-// that it owns, as they were when it was installed. It never changes or deletes a Probe whose spec has another manager.
+// that it owns, as they were when it was installed, and to the ProbePolicies for those without annotations. It never changes or deletes a
+// Probe whose spec a user or the operator wrote.
 type SpecReconciler struct {
 	Client client.Client
 
@@ -59,14 +62,21 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 			return reconcile.Result{}, err
 		}
 	}
-	if actual != nil && csvchain.BeingReplaced(csv, others) {
-		return reconcile.Result{}, nil // frozen during the update; a Probe that was deleted meanwhile is created again
+	beingReplaced := actual != nil && csvchain.BeingReplaced(csv, others)
+	if beingReplaced && actual.Spec != nil && actual.Spec.Manager != v1alpha1.ManagerPolicy {
+		return reconcile.Result{}, nil // the annotations may be those of the next version; a Probe that was deleted is created again
 	}
-	declared, err := r.declared(ctx, csv)
+	var declared []v1alpha1.ProbeResource
+	if !beingReplaced {
+		if declared, err = r.declared(ctx, csv); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	policies, err := probepolicy.List(ctx, r.Client)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	desired := annotations.ProbeOf(csv, declared)
+	desired := annotations.DeclaredProbe(csv, annotations.Declare(csv, declared, policies))
 	if desired != nil {
 		if desired.Spec.Isolation, err = r.isolation(ctx, csv, actual); err != nil {
 			return reconcile.Result{}, err
@@ -171,7 +181,7 @@ func (r *SpecReconciler) apply(ctx context.Context, actual, desired *v1alpha1.Pr
 		return r.remove(ctx, actual)
 	case actual == nil:
 		return done(ctx, "creating", desired, r.Client.Create(ctx, desired, client.FieldOwner(FieldOwner)))
-	case !annotated(actual):
+	case !actual.IsGenerated():
 		return nil
 	}
 	out := actual.DeepCopy()
@@ -183,18 +193,13 @@ func (r *SpecReconciler) apply(ctx context.Context, actual, desired *v1alpha1.Pr
 	return done(ctx, "updating", out, r.Client.Update(ctx, out, client.FieldOwner(FieldOwner)))
 }
 
-// remove deletes a Probe that was made from annotations.
+// remove deletes a Probe that was made from annotations or policies.
 func (r *SpecReconciler) remove(ctx context.Context, actual *v1alpha1.Probe) error {
-	if actual == nil || !annotated(actual) || !annotations.OwnedByCSV(actual) {
+	if actual == nil || !actual.IsGenerated() || !annotations.OwnedByCSV(actual) {
 		return nil
 	}
 	asSeen := client.Preconditions{UID: &actual.UID, ResourceVersion: &actual.ResourceVersion}
 	return done(ctx, "deleting", actual, r.Client.Delete(ctx, actual, asSeen))
-}
-
-// annotated reports whether the spec of a Probe is made from annotations.
-func annotated(probe *v1alpha1.Probe) bool {
-	return probe.Spec != nil && probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations
 }
 
 // done logs a change of a Probe. It ignores errors that only mean that the cache is stale: its next event enqueues
@@ -202,22 +207,23 @@ func annotated(probe *v1alpha1.Probe) bool {
 func done(ctx context.Context, action string, probe *v1alpha1.Probe, err error) error {
 	switch {
 	case err == nil:
-		log.FromContext(ctx).Info("Updated Probe from CRD annotations", "by", action, "probe", client.ObjectKeyFromObject(probe))
+		log.FromContext(ctx).Info("Updated Probe from CRD annotations and ProbePolicies", "by", action, "probe", client.ObjectKeyFromObject(probe))
 		return nil
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
 		return nil
 	}
-	return fmt.Errorf("%s Probe %s to match the CRD annotations: %w", action, client.ObjectKeyFromObject(probe), err)
+	return fmt.Errorf("%s Probe %s to match the CRD annotations and ProbePolicies: %w", action, client.ObjectKeyFromObject(probe), err)
 }
 
-// SetupWithManager enqueues a ClusterServiceVersion when it, its successor, a CustomResourceDefinition that it owns,
-// its Probe, or the record of its declaration changes.
+// SetupWithManager enqueues a ClusterServiceVersion when it, its successor, a CustomResourceDefinition that it owns, a ProbePolicy for
+// one, its Probe, or the record of its declaration changes.
 func (r *SpecReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("probe-spec").
 		For(&v1alpha1.ClusterServiceVersion{}).
 		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(replacedBy)).
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.owning)).
+		Watches(&holdv1alpha1.ProbePolicy{}, handler.EnqueueRequestsFromMapFunc(r.named)).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
 		WatchesRawSource(source.Kind[client.Object](r.Changes, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(recorded))).
 		Complete(r)
@@ -240,6 +246,19 @@ func replacedBy(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 func (r *SpecReconciler) owning(ctx context.Context, crd client.Object) []reconcile.Request {
+	return r.owningCRD(ctx, crd.GetName())
+}
+
+func (r *SpecReconciler) owningCRD(ctx context.Context, name string) []reconcile.Request {
 	return kube.EnqueueListed[*v1alpha1.ClusterServiceVersion](ctx, r.Client, &v1alpha1.ClusterServiceVersionList{}, nil,
-		client.MatchingFields{IndexOwnedCRD: crd.GetName()})
+		client.MatchingFields{IndexOwnedCRD: name})
+}
+
+// named returns requests for the owners of the CustomResourceDefinitions that a policy names.
+func (r *SpecReconciler) named(ctx context.Context, policy client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	for _, resource := range policy.(*holdv1alpha1.ProbePolicy).Spec.ProbeResources {
+		out = append(out, r.owningCRD(ctx, resource.CRDName())...)
+	}
+	return out
 }

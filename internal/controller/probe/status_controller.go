@@ -38,6 +38,7 @@ import (
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
 )
@@ -265,10 +266,10 @@ func (r *StatusReconciler) named(ctx context.Context, of holdv1alpha1.OperatorRe
 	return out, nil
 }
 
-// annotations reads the state of the annotations behind a Probe's spec: the problems with them, whether the spec is
-// outdated, and whether those of the CustomResourceDefinitions differ from the operator's declaration.
+// annotations reads the state of the annotations and policies behind a Probe's spec: the problems with them, whether the spec is
+// outdated, and whether the annotations of the CustomResourceDefinitions differ from the operator's declaration.
 func (r *StatusReconciler) annotations(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, in *probestatus.Inputs) error {
-	if csv == nil || in.Probe.Spec.Manager != v1alpha1.ManagerCRDAnnotations {
+	if csv == nil || !in.Probe.IsGenerated() {
 		return nil
 	}
 	others, err := siblings(ctx, r.Client, csv.Namespace)
@@ -283,14 +284,18 @@ func (r *StatusReconciler) annotations(ctx context.Context, csv *v1alpha1.Cluste
 	if err != nil {
 		return err
 	}
-	if record != nil {
-		in.Outdated = !equality.Semantic.DeepEqual(record.Resources, in.Probe.Spec.ProbeResources)
-		in.AnnotationsDiffer = r.differences(csv, record, crds)
-		return nil
+	policies, err := probepolicy.List(ctx, r.Client)
+	if err != nil {
+		return err
 	}
-	desired, problems := annotations.Probe(csv, crds)
-	in.Problems = problems
-	in.Outdated = desired != nil && !equality.Semantic.DeepEqual(desired.Spec.ProbeResources, in.Probe.Spec.ProbeResources)
+	var annotated []v1alpha1.ProbeResource
+	if record != nil {
+		annotated, in.AnnotationsDiffer = record.Resources, r.differences(csv, record, crds)
+	} else if now, problems := annotations.Probe(csv, crds); now != nil {
+		annotated, in.Problems = now.Spec.ProbeResources, problems
+	}
+	desired := annotations.Declare(csv, annotated, policies)
+	in.Outdated = (desired.OptedIn || record != nil) && !equality.Semantic.DeepEqual(desired.Own, in.Probe.Spec.ProbeResources)
 	return nil
 }
 

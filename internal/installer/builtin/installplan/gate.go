@@ -21,6 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // decisionLasts is how old the decision of the gate may be when the first object of an update is written. After that the gate
@@ -133,9 +134,13 @@ func (r *Reconciler) gather(ctx context.Context, namespace string, p *proposal) 
 	if err := r.Reader.List(ctx, holds); err != nil {
 		return nil, fmt.Errorf("listing the UpgradeHolds: %w", err)
 	}
+	policies, err := probepolicy.List(ctx, r.Reader)
+	if err != nil {
+		return nil, err
+	}
 	var out []live.Update
 	for _, u := range updates {
-		in, err := r.inputsOf(ctx, u, reader, targets)
+		in, err := r.inputsOf(ctx, u, reader, targets, policies)
 		if err != nil {
 			return nil, err
 		}
@@ -147,11 +152,11 @@ func (r *Reconciler) gather(ctx context.Context, namespace string, p *proposal) 
 	return out, nil
 }
 
-func (r *Reconciler) inputsOf(ctx context.Context, u update, reader, targets string) (out gate.Inputs, err error) {
+func (r *Reconciler) inputsOf(ctx context.Context, u update, reader, targets string, policies []holdv1alpha1.ProbePolicy) (out gate.Inputs, err error) {
 	out.Running, out.Target, out.Reader, out.Targets = csvchain.Version(u.running), u.target, reader, targets
 	key := client.ObjectKeyFromObject(u.running)
 	if u.left != nil {
-		out.Uninstalled, out.Probe = true, annotations.ProbeOf(u.running, u.left.Resources)
+		out.Uninstalled, out.Probe = true, annotations.ProbeOf(u.running, v1alpha1.ManagerCRDAnnotations, u.left.Resources)
 		out.Request, err = r.allowing(ctx, u)
 		return out, err
 	}
@@ -163,7 +168,11 @@ func (r *Reconciler) inputsOf(ctx context.Context, u update, reader, targets str
 			return out, err
 		}
 	}
-	if out.Own, out.OptedIn, err = annotations.Declared(ctx, r.Client, r.OptIns, u.running); err != nil {
+	record, err := r.OptIns.Get(ctx, key)
+	if err != nil {
+		return out, err
+	}
+	if out.Declaration, err = annotations.Declared(ctx, r.Client, record, policies, u.running); err != nil {
 		return out, err
 	}
 	if out.OperatorCondition, err = r.operatorCondition(ctx, key); err != nil {

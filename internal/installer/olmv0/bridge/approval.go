@@ -29,10 +29,8 @@ type Namespace struct {
 	Probes             map[string]*v1alpha1.Probe
 	OperatorConditions map[string]*operatorsv2.OperatorCondition
 
-	// OptedIn has the names of the ClusterServiceVersions that asked for a Probe, and Own the resources of that Probe where
-	// they are recorded.
-	OptedIn map[string]bool
-	Own     map[string][]v1alpha1.ProbeResource
+	// Declared has the declaration of each ClusterServiceVersion that may have run, by name.
+	Declared map[string]gate.Declaration
 
 	// Uninstalled are the operators that opted in and no longer exist.
 	Uninstalled []Uninstalled
@@ -172,7 +170,7 @@ func (n Namespace) Update(sub *v1alpha1.Subscription) gate.Inputs {
 	}
 	out.Target = cmp.Or(csvchain.DeniedUpdate(sub, running, n.CSVs), out.Target)
 	out.Running, out.Probe, out.OperatorCondition = csvchain.Version(running), n.Probes[running.Name], n.OperatorConditions[running.Name]
-	out.OptedIn, out.Own = n.OptedIn[running.Name], n.Own[running.Name]
+	out.Declaration = n.Declared[running.Name]
 	out.UpgradeHolds = gate.ByUsers(n.UpgradeHolds, holdv1alpha1.SubscribedOperator(sub.Namespace, sub.Name), n.Now)
 	out.Reader = cmp.Or(n.Readers[running.Name], gate.ReportedReader(out.Probe, n.Reader))
 	return out
@@ -224,7 +222,7 @@ func missing(plan *olm.InstallPlan, subs []string) string {
 
 // Probe returns the inputs for the Probe of a ClusterServiceVersion.
 func (n Namespace) Probe(name string) gate.Inputs {
-	out := gate.Inputs{Probe: n.Probes[name], OptedIn: n.OptedIn[name], Own: n.Own[name]}
+	out := gate.Inputs{Probe: n.Probes[name], Declaration: n.Declared[name]}
 	if csv := n.CSVs[name]; csv != nil {
 		out.Running = csvchain.Version(csv)
 	}

@@ -14,10 +14,12 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
+	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // view reads namespaces.
@@ -45,8 +47,7 @@ func (v view) read(ctx context.Context, namespace, identity string) (bridge.Name
 	out := bridge.Namespace{
 		Probes:             map[string]*v1alpha1.Probe{},
 		OperatorConditions: map[string]*operatorsv2.OperatorCondition{},
-		OptedIn:            map[string]bool{},
-		Own:                map[string][]v1alpha1.ProbeResource{},
+		Declared:           map[string]gate.Declaration{},
 		Reader:             identity,
 	}
 	var err error
@@ -88,15 +89,16 @@ func (v view) declared(ctx context.Context, namespace string, out *bridge.Namesp
 			out.Uninstalled = append(out.Uninstalled, uninstalled(record))
 		}
 	}
+	policies, err := probepolicy.List(ctx, v.from)
+	if err != nil {
+		return err
+	}
 	for name, csv := range out.CSVs {
-		switch record := known[name]; {
-		case !bridge.MayHaveRun(csv):
-		case record != nil:
-			out.OptedIn[name], out.Own[name] = len(record.Resources) > 0, append([]v1alpha1.ProbeResource{}, record.Resources...)
-		default:
-			if out.OptedIn[name], err = annotations.OptedIn(ctx, v.cache, csv); err != nil {
-				return err
-			}
+		if !bridge.MayHaveRun(csv) {
+			continue
+		}
+		if out.Declared[name], err = annotations.Declared(ctx, v.cache, known[name], policies, csv); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -104,7 +106,7 @@ func (v view) declared(ctx context.Context, namespace string, out *bridge.Namesp
 
 func uninstalled(record *optin.OptIn) bridge.Uninstalled {
 	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: record.Of.Namespace, Name: record.Of.Name}}
-	out := bridge.Uninstalled{Name: csv.Name, Probe: annotations.ProbeOf(csv, record.Resources)}
+	out := bridge.Uninstalled{Name: csv.Name, Probe: annotations.ProbeOf(csv, v1alpha1.ManagerCRDAnnotations, record.Resources)}
 	for _, r := range record.Resources {
 		out.Owned = append(out.Owned, r.CRDName())
 	}

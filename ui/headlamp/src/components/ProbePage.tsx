@@ -94,6 +94,8 @@ function managerOf(probe: Probe): string {
   switch (probe.spec?.manager) {
     case 'crdAnnotations':
       return "operator-status, from the annotations of the operator's CustomResourceDefinitions";
+    case 'policy':
+      return 'operator-status, from ProbePolicies';
     case 'operator':
       return 'the operator, which writes its status';
     default:

@@ -1,0 +1,133 @@
+package v1alpha1
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
+)
+
+// ProbePolicyKind is the kind of a ProbePolicy.
+const ProbePolicyKind = "ProbePolicy"
+
+// MaxPolicyOperators is the number of operators that the status of a ProbePolicy lists. `status.summary` counts the rest.
+const MaxPolicyOperators = 50
+
+// ProbePolicySpec defines when operators may be updated whose authors did not annotate their CustomResourceDefinitions.
+type ProbePolicySpec struct {
+	// Match restricts the policy to some of the operators that own its CustomResourceDefinitions. By default it applies to all.
+	// +optional
+	Match *ProbePolicyMatch `json:"match,omitempty"`
+
+	// ProbeResources are CustomResourceDefinitions, by name, with the expressions that become a part of the Probe of the operator that
+	// owns them. Annotations of a CustomResourceDefinition take precedence. If several policies have expressions for one, all of them
+	// have to allow the update.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	ProbeResources []operatorsv1alpha1.ProbeResource `json:"probeResources"`
+}
+
+// ProbePolicyMatch selects operators. An operator has to match each field that is set.
+type ProbePolicyMatch struct {
+	// Packages are names of packages in catalogs, from which the operators are installed.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=253
+	Packages []string `json:"packages,omitempty"`
+
+	// Namespaces are those that the operators are installed in.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=63
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// ProbePolicyStatus lists the operators that a policy applies to.
+type ProbePolicyStatus struct {
+	// ObservedGeneration is the generation of the spec that the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions are Matched.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Summary counts the operators that the policy applies to.
+	// +optional
+	Summary ProbePolicySummary `json:"summary,omitzero"`
+
+	// Operators are those that the policy applies to, at most 50: first those that may not be updated.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Operators []PolicyOperator `json:"operators,omitempty"`
+}
+
+// ProbePolicySummary counts operators.
+type ProbePolicySummary struct {
+	// Operators that the policy applies to.
+	Operators int32 `json:"operators"`
+
+	// NotUpgradeable are those of them whose Probe does not allow an update.
+	NotUpgradeable int32 `json:"notUpgradeable"`
+}
+
+// PolicyOperator is an operator that a policy applies to.
+type PolicyOperator struct {
+	// Namespace of the operator.
+	Namespace string `json:"namespace"`
+
+	// Name of its ClusterServiceVersion and of its Probe.
+	Name string `json:"name"`
+
+	// Upgradeable is the condition Upgradeable of its Probe.
+	Upgradeable metav1.ConditionStatus `json:"upgradeable"`
+}
+
+// ProbePolicy defines when the operators that own some CustomResourceDefinitions may be updated, in every version, although their
+// authors did not annotate these. Each operator gets a Probe with the expressions of the policy, until the policy is deleted.
+//
+// +kubebuilder:object:root=true
+// +operator-sdk:csv:customresourcedefinitions:displayName="Probe Policy"
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories={olm,operator-status}
+// +kubebuilder:printcolumn:name="Operators",type=integer,JSONPath=`.status.summary.operators`
+// +kubebuilder:printcolumn:name="Not upgradeable",type=integer,JSONPath=`.status.summary.notUpgradeable`
+// +kubebuilder:printcolumn:name="Matched",type=string,JSONPath=`.status.conditions[?(@.type=="Matched")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Matched")].message`
+type ProbePolicy struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// Spec defines when operators may be updated.
+	Spec ProbePolicySpec `json:"spec"`
+
+	// Status lists the operators that the policy applies to.
+	// +optional
+	Status ProbePolicyStatus `json:"status,omitzero"`
+}
+
+// ProbePolicyList is a list of ProbePolicies.
+//
+// +kubebuilder:object:root=true
+type ProbePolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []ProbePolicy `json:"items"`
+}
+
+// Matches reports whether an operator that was installed in a namespace from a package, which may be empty if it is not known, is
+// one that the policy is restricted to.
+func (m *ProbePolicyMatch) Matches(namespace, pkg string) bool {
+	return m == nil ||
+		(len(m.Packages) == 0 || slices.Contains(m.Packages, pkg)) &&
+			(len(m.Namespaces) == 0 || slices.Contains(m.Namespaces, namespace))
+}

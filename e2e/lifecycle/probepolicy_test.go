@@ -1,0 +1,59 @@
+package lifecycle
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/testcatalog"
+)
+
+// TestProbePolicy verifies that one policy, which nobody touches, holds each update of an operator that is not annotated while a custom
+// resource does not allow it, and none once it is deleted.
+func TestProbePolicy(t *testing.T) {
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "policy", Version: version} }
+	v1, v2, v3 := foo("1.0.0"), foo("1.1.0"), foo("1.2.0")
+	policy := &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: "policy"}}
+	policy.Spec.Match = &holdv1alpha1.ProbePolicyMatch{Packages: []string{"policy"}}
+	policy.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: v1.CRD(), Upgradeable: "!Migrating"}}
+	cluster.Create(t, policy)
+	s := newStage(t, "policy", publish(t, v1))
+	sub := s.subscribe(t, "policy")
+	s.awaitInstalled(t, sub, v1.CSV())
+
+	cr := s.custom(t, "policy", "example", `[{type: Migrating, status: "True"}]`)
+	awaitNotUpgradeable := func(csv string) {
+		t.Helper()
+		probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csv}}
+		s.await(t, probe, func() string { return checkNotUpgradeable(probe) })
+	}
+	awaitNotUpgradeable(v1.CSV())
+	s.offer(t, publish(t, v1, v2))
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example", "Migrating", v2.CSV())
+	s.checkAbsent(t, s.csv(v2.CSV()))
+	finishMigration(t, cr)
+	s.awaitInstalled(t, sub, v2.CSV())
+
+	t.Log("the next update is held, too")
+	const migrating = `{"status":{"conditions":[{"type":"Migrating","status":"True","reason":"Test","message":""}]}}`
+	if err := cluster.Client.Status().Patch(t.Context(), cr, client.RawPatch(types.MergePatchType, []byte(migrating))); err != nil {
+		t.Fatal(err)
+	}
+	awaitNotUpgradeable(v2.CSV())
+	s.offer(t, publish(t, v1, v2, v3))
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example", "Migrating", v3.CSV())
+	s.checkAbsent(t, s.csv(v3.CSV()))
+
+	t.Log("it is released with the policy")
+	if err := cluster.Client.Delete(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitInstalled(t, sub, v3.CSV())
+	cluster.AwaitGone(t, &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v3.CSV()}})
+	manager.CheckAlive(t)
+}

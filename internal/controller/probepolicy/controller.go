@@ -1,0 +1,121 @@
+// Package probepolicy reports which operators ProbePolicies apply to.
+package probepolicy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
+	"github.com/operator-status/operator-status/internal/kube"
+	"github.com/operator-status/operator-status/internal/optin"
+	probepolicystatus "github.com/operator-status/operator-status/internal/status/probepolicy"
+)
+
+// FieldOwner is the field manager of the statuses.
+const FieldOwner = client.FieldOwner("operator-status")
+
+// Reconciler writes the statuses of ProbePolicies.
+type Reconciler struct {
+	Client client.Client
+
+	// OptIns reads the operators' declarations.
+	OptIns *optin.Store
+
+	// IndexOwnedCRD is the index of ClusterServiceVersions by the CustomResourceDefinitions that they own.
+	IndexOwnedCRD string
+
+	Now func() time.Time
+}
+
+// +kubebuilder:rbac:groups=operatorstatus.io,resources=probepolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=operatorstatus.io,resources=probepolicies/status,verbs=update
+
+// Reconcile writes the status of a policy if it changed.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	policy := &holdv1alpha1.ProbePolicy{}
+	if err := r.Client.Get(ctx, request.NamespacedName, policy); err != nil || !policy.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	operators, err := r.operators(ctx, policy)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	status := probepolicystatus.Compute(probepolicystatus.Inputs{Policy: policy, Operators: operators, Now: metav1.NewTime(r.Now())})
+	if equality.Semantic.DeepEqual(status, policy.Status) {
+		return reconcile.Result{}, nil
+	}
+	out := policy.DeepCopy()
+	out.Status = status
+	return kube.Requeue(reconcile.Result{}, kube.UpdateStatus(ctx, r.Client, out, FieldOwner))
+}
+
+// operators reads the operators that own one of the policy's CustomResourceDefinitions.
+func (r *Reconciler) operators(ctx context.Context, policy *holdv1alpha1.ProbePolicy) ([]probepolicystatus.Operator, error) {
+	var out []probepolicystatus.Operator
+	seen := map[client.ObjectKey]bool{}
+	for _, resource := range policy.Spec.ProbeResources {
+		list := &v1alpha1.ClusterServiceVersionList{}
+		if err := r.Client.List(ctx, list, client.MatchingFields{r.IndexOwnedCRD: resource.CRDName()}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing the ClusterServiceVersions that own %s: %w", resource.CRDName(), err)
+		}
+		for i := range list.Items {
+			csv := &list.Items[i]
+			if key := client.ObjectKeyFromObject(csv); csv.IsCopied() || seen[key] {
+				continue
+			}
+			seen[client.ObjectKeyFromObject(csv)] = true
+			one, err := r.operator(ctx, csv)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, one)
+		}
+	}
+	return out, nil
+}
+
+func (r *Reconciler) operator(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) (out probepolicystatus.Operator, err error) {
+	out.CSV = csv
+	if out.Probe, err = annotations.Find(ctx, r.Client, client.ObjectKeyFromObject(csv)); err != nil {
+		return out, err
+	}
+	record, err := r.OptIns.Get(ctx, client.ObjectKeyFromObject(csv))
+	if err != nil {
+		return out, err
+	}
+	out.Annotated, err = annotations.Annotated(ctx, r.Client, record, csv)
+	return out, err
+}
+
+// SetupWithManager enqueues a policy when it changes, and those for its custom resources when the Probe of an operator does.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("probepolicy").
+		For(&holdv1alpha1.ProbePolicy{}).
+		Watches(&v1alpha1.Probe{}, handler.EnqueueRequestsFromMapFunc(r.ofProbe)).
+		Complete(r)
+}
+
+// ofProbe returns requests for the policies that name a resource of a Probe.
+func (r *Reconciler) ofProbe(ctx context.Context, o client.Object) []reconcile.Request {
+	probe := o.(*v1alpha1.Probe)
+	if probe.Spec == nil {
+		return nil
+	}
+	return kube.EnqueueListed(ctx, r.Client, &holdv1alpha1.ProbePolicyList{}, func(policy *holdv1alpha1.ProbePolicy) bool {
+		return slices.ContainsFunc(policy.Spec.ProbeResources, func(p v1alpha1.ProbeResource) bool {
+			return slices.ContainsFunc(probe.Spec.ProbeResources, func(r v1alpha1.ProbeResource) bool { return r.CRDName() == p.CRDName() })
+		})
+	})
+}

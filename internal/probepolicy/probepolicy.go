@@ -1,0 +1,118 @@
+// Package probepolicy applies ProbePolicies to the operators that own the CustomResourceDefinitions which the policies name.
+package probepolicy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/expression"
+)
+
+// List returns all ProbePolicies, sorted by name. Without their CustomResourceDefinition there are none. Callers must not change them.
+func List(ctx context.Context, c client.Reader) ([]holdv1alpha1.ProbePolicy, error) {
+	list := &holdv1alpha1.ProbePolicyList{}
+	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("listing the ProbePolicies: %w", err)
+	}
+	out := slices.DeleteFunc(slices.Clone(list.Items), func(p holdv1alpha1.ProbePolicy) bool { return !p.DeletionTimestamp.IsZero() })
+	slices.SortFunc(out, func(a, b holdv1alpha1.ProbePolicy) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// Added returns the resources that policies add to those that an operator declared with annotations, sorted by name. A policy adds
+// those of its CustomResourceDefinitions that the operator owns and did not annotate. Those beyond the limit of a Probe are left out.
+func Added(csv *v1alpha1.ClusterServiceVersion, declared []v1alpha1.ProbeResource, policies []holdv1alpha1.ProbePolicy) []v1alpha1.ProbeResource {
+	var out []v1alpha1.ProbeResource
+	for i := range policies {
+		for _, r := range Resources(csv, declared, &policies[i]) {
+			out = join(out, v1alpha1.ProbeResource{Name: r.CRDName(), Upgradeable: r.Upgradeable, Important: r.Important})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b v1alpha1.ProbeResource) int { return cmp.Compare(a.Name, b.Name) })
+	return out[:min(len(out), max(v1alpha1.MaxProbeResources-len(declared), 0))]
+}
+
+// Resources returns the resources of one policy that an operator owns and did not annotate.
+func Resources(csv *v1alpha1.ClusterServiceVersion, declared []v1alpha1.ProbeResource, policy *holdv1alpha1.ProbePolicy) []v1alpha1.ProbeResource {
+	if !policy.Spec.Match.Matches(csv.Namespace, csvchain.PackageOf(csv).Name) {
+		return nil
+	}
+	var out []v1alpha1.ProbeResource
+	for _, r := range policy.Spec.ProbeResources {
+		isDeclared := slices.ContainsFunc(declared, func(d v1alpha1.ProbeResource) bool { return d.CRDName() == r.CRDName() })
+		if !isDeclared && owns(csv, r.CRDName()) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func owns(csv *v1alpha1.ClusterServiceVersion, crd string) bool {
+	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
+		if d.Name == crd {
+			return true
+		}
+	}
+	return false
+}
+
+// join adds a resource to others. Its expressions are joined to those of the same CustomResourceDefinition, unless they become too long.
+func join(resources []v1alpha1.ProbeResource, r v1alpha1.ProbeResource) []v1alpha1.ProbeResource {
+	for i, other := range resources {
+		if other.Name != r.Name {
+			continue
+		}
+		upgradeable, important := both(other.Upgradeable, r.Upgradeable), either(other.Important, r.Important)
+		if isValid(upgradeable) && len(important) <= longest {
+			resources[i].Upgradeable, resources[i].Important = upgradeable, important
+			return resources
+		}
+	}
+	return append(resources, r)
+}
+
+// longest is the limit of an expression in a Probe, in bytes.
+const longest = 1024
+
+func isValid(upgradeable string) bool {
+	_, err := expression.Parse(upgradeable)
+	return upgradeable == "" || err == nil && len(upgradeable) <= longest
+}
+
+// both returns an expression that is true if both are.
+func both(a, b string) string {
+	if a == "" || b == "" || a == b {
+		return cmp.Or(a, b)
+	}
+	return grouped(a) + " && " + grouped(b)
+}
+
+func grouped(e string) string {
+	if strings.Contains(e, "||") {
+		return "(" + e + ")"
+	}
+	return e
+}
+
+// either returns a list of the condition types of both.
+func either(a, b string) string {
+	var out []string
+	for t := range strings.SplitSeq(a+"||"+b, "||") {
+		if t = strings.TrimSpace(t); t != "" && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return strings.Join(out, " || ")
+}

@@ -1,0 +1,66 @@
+package probepolicy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
+)
+
+func TestAdded(t *testing.T) {
+	const foos, bars = "foos.example.com", "bars.example.com"
+	resource := func(crd, upgradeable, important string) v1alpha1.ProbeResource {
+		return v1alpha1.ProbeResource{Name: crd, Upgradeable: upgradeable, Important: important}
+	}
+	policy := func(resources ...v1alpha1.ProbeResource) holdv1alpha1.ProbePolicy {
+		return holdv1alpha1.ProbePolicy{Spec: holdv1alpha1.ProbePolicySpec{ProbeResources: resources}}
+	}
+	restricted := func(match holdv1alpha1.ProbePolicyMatch) holdv1alpha1.ProbePolicy {
+		out := policy(resource(foos, "Ready", ""))
+		out.Spec.Match = &match
+		return out
+	}
+	type resources = []v1alpha1.ProbeResource
+	long := strings.Repeat("A", 600)
+	cases := map[string]struct {
+		reason   string
+		declared resources
+		policies []holdv1alpha1.ProbePolicy
+		want     resources
+	}{
+		"None":     {"Without policies nothing is added.", nil, nil, nil},
+		"Owned":    {"An operator gets the resources that it owns.", nil, []holdv1alpha1.ProbePolicy{policy(resource(foos, "Ready", ""), resource("others.example.com", "Ready", ""))}, resources{resource(foos, "Ready", "")}},
+		"Resource": {"A resource may be named by either field.", nil, []holdv1alpha1.ProbePolicy{policy(v1alpha1.ProbeResource{Resource: foos, Upgradeable: "Ready"})}, resources{resource(foos, "Ready", "")}},
+		"Declared": {"Annotations take precedence, for each CustomResourceDefinition.", resources{resource(foos, "!Migrating", "")},
+			[]holdv1alpha1.ProbePolicy{policy(resource(foos, "Ready", ""), resource(bars, "Ready", ""))}, resources{resource(bars, "Ready", "")}},
+		"Both": {"All policies have to allow the update.", nil,
+			[]holdv1alpha1.ProbePolicy{policy(resource(foos, "Ready || Paused", "A")), policy(resource(foos, "!Migrating", "B || A"))},
+			resources{resource(foos, "(Ready || Paused) && !Migrating", "A || B")}},
+		"Equal": {"The same expression is not repeated.", nil, []holdv1alpha1.ProbePolicy{policy(resource(foos, "Ready", "")), policy(resource(foos, "Ready", ""))},
+			resources{resource(foos, "Ready", "")}},
+		"Long": {"Expressions that are too long together stay apart.", nil,
+			[]holdv1alpha1.ProbePolicy{policy(resource(foos, long, "")), policy(resource(foos, "!"+long, ""))},
+			resources{resource(foos, long, ""), resource(foos, "!"+long, "")}},
+		"Package":        {"A policy may be for a package.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Packages: []string{"foo"}})}, resources{resource(foos, "Ready", "")}},
+		"OtherPackage":   {"It is for no other.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Packages: []string{"bar"}})}, nil},
+		"OtherNamespace": {"All fields have to match.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Packages: []string{"foo"}, Namespaces: []string{"b"}})}, nil},
+	}
+	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "a", Name: "foo.v1.0.0",
+		Annotations: map[string]string{csvchain.AnnotationProperties: `{"properties":[{"type":"olm.package","value":{"packageName":"foo","version":"1.0.0"}}]}`},
+	}}
+	csv.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: bars}, {Name: foos}}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Added(csv, tc.declared, tc.policies)); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
