@@ -1,0 +1,267 @@
+package manager_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
+)
+
+// TestPolicies applies config/policies, and compares what each policy holds with its cases, and with how Argo CD rates the custom
+// resources in the tests of its health checks: a healthy one never holds an update, any other does unless it is one of tolerated.
+func TestPolicies(t *testing.T) {
+	cluster.InstallOLM(t)
+	cluster.RemoveCRDs(t)
+	cluster.StartManager(t)
+	manifests, err := testcluster.Manifests("policies")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.Apply(t, "", string(manifests))
+	argo := customizations(t)
+	for id := range tolerated {
+		if _, err := os.Stat(filepath.Join(argo, filepath.Dir(id), "testdata", filepath.Base(id)+".yaml")); err != nil {
+			t.Errorf("tolerated has a custom resource that Argo CD does not test: %v", err)
+		}
+	}
+	all := policies(t, manifests)
+	if folders, err := filepath.Glob(filepath.Join(testcluster.Root(), "config", "policies", "*", "policy.yaml")); err != nil || len(folders) != len(all) {
+		t.Errorf("config/policies/kustomization.yaml has %d policies, and there are %d folders: %v", len(all), len(folders), err)
+	}
+	for _, policy := range all {
+		t.Run(policy.Name, func(t *testing.T) {
+			t.Parallel()
+			namespace := cluster.Namespace(t, policy.Name)
+			account(t, cluster, namespace, "*")
+			cases, names := ownCases(t, policy), make([]string, len(policy.Spec.ProbeResources))
+			for i, r := range policy.Spec.ProbeResources {
+				names[i] = r.CRDName()
+				ofKind := slices.Collect(maps.Values(cases[r.CRDName()]))
+				if !slices.ContainsFunc(ofKind, func(c policyCase) bool { return c.Holds }) || !slices.ContainsFunc(ofKind, func(c policyCase) bool { return !c.Holds }) {
+					t.Fatalf("cases.yaml has no %s that holds an update and one that does not", r.CRDName())
+				}
+				maps.Copy(cases[r.CRDName()], argoCases(t, argo, ofKind[0].Object.GroupVersionKind().GroupKind()))
+				createAll(t, namespace, r.CRDName(), cases[r.CRDName()])
+			}
+			operator := succeeded(t, namespace, policy.Name+".v1.0.0", names...)
+			for crd, ofKind := range cases {
+				checkHeld(t, key(operator).Namespace, operator.Name, crd, ofKind)
+			}
+		})
+	}
+}
+
+// policyCase is a custom resource, and whether it holds an update.
+type policyCase struct {
+	Reason string
+	Holds  bool
+	Object unstructured.Unstructured
+}
+
+// tolerated are custom resources that Argo CD does not rate as healthy, and that hold no update, by the folder and file of its tests.
+var tolerated = map[string]string{
+	"operator.knative.dev/KnativeServing/progressing":                      "Ready is Unknown, which holds nothing",
+	"operator.knative.dev/KnativeServing/degraded":                         "Ready has a status that does not exist: the Probe reports it as unreadable",
+	"operator.knative.dev/KnativeEventing/progressing":                     "as above",
+	"operator.knative.dev/KnativeEventing/degraded":                        "as above",
+	"cert-manager.io/Certificate/degraded_configError":                     "nothing is under way, and the next version may be the remedy",
+	"monitoring.coreos.com/Prometheus/progressing":                         "Available has the status Degraded, which does not exist: the Probe reports it as unreadable",
+	"kustomize.toolkit.fluxcd.io/Kustomization/degraded":                   "nothing is under way",
+	"nmstate.io/NodeNetworkConfigurationPolicy/degraded_failedToConfigure": "nothing is under way: nmstate has rolled back",
+	"cdi.kubevirt.io/DataVolume/progressing_containercreating":             "nothing has been imported yet",
+	"cdi.kubevirt.io/DataVolume/degraded_badurl":                           "nothing is imported",
+	"services.cloud.sap.com/ServiceBinding/deleting":                       "a deletion is no condition",
+	"rabbitmq.com/RabbitmqCluster/degraded_badconfig":                      "there are no pods yet",
+}
+
+func policies(t *testing.T, manifests []byte) []holdv1alpha1.ProbePolicy {
+	t.Helper()
+	var out []holdv1alpha1.ProbePolicy
+	for document := range strings.SplitSeq(string(manifests), "\n---\n") {
+		policy := holdv1alpha1.ProbePolicy{}
+		if err := yaml.UnmarshalStrict([]byte(document), &policy); err != nil {
+			t.Fatalf("reading a policy: %v", err)
+		}
+		out = append(out, policy)
+	}
+	return out
+}
+
+// ownCases returns the cases of a policy, by CustomResourceDefinition and name.
+func ownCases(t *testing.T, policy holdv1alpha1.ProbePolicy) map[string]map[string]policyCase {
+	t.Helper()
+	file := filepath.Join(testcluster.Root(), "config", "policies", policy.Name, "cases.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var content struct{ Cases []policyCase }
+	if err := yaml.UnmarshalStrict(text, &content); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	out := map[string]map[string]policyCase{}
+	for _, r := range policy.Spec.ProbeResources {
+		out[r.CRDName()] = map[string]policyCase{}
+	}
+	for i, c := range content.Cases {
+		plural, _ := meta.UnsafeGuessKindToResource(c.Object.GroupVersionKind())
+		if out[plural.GroupResource().String()] == nil {
+			t.Fatalf("%s: the policy has no expression for %s", file, plural.GroupResource())
+		}
+		out[plural.GroupResource().String()][fmt.Sprintf("case-%d", i)] = c
+	}
+	return out
+}
+
+// customizations returns the folder with Argo CD's health checks.
+func customizations(t *testing.T) string {
+	t.Helper()
+	download := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "github.com/argoproj/argo-cd/v3")
+	download.Dir = filepath.Join(testcluster.Root(), "hack", "health")
+	answer, err := download.Output()
+	if err != nil {
+		t.Fatalf("downloading Argo CD: %v\n%s", err, answer)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(answer, &module); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(module.Dir, "resource_customizations")
+}
+
+// argoCases returns the custom resources of Argo CD's tests that have conditions and that it rates, by name.
+func argoCases(t *testing.T, folder string, kind schema.GroupKind) map[string]policyCase {
+	t.Helper()
+	folder = filepath.Join(folder, kind.Group, kind.Kind)
+	text, err := os.ReadFile(filepath.Join(folder, "health_test.yaml"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	var suite struct {
+		Tests []struct {
+			InputPath    string
+			HealthStatus struct{ Status string }
+		}
+	}
+	if err == nil {
+		err = yaml.Unmarshal(text, &suite)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]policyCase{}
+	for _, tc := range suite.Tests {
+		name := strings.TrimSuffix(filepath.Base(tc.InputPath), ".yaml")
+		id := kind.Group + "/" + kind.Kind + "/" + name
+		text, err := os.ReadFile(filepath.Join(folder, tc.InputPath))
+		c := policyCase{Reason: "Argo CD rates " + id + " as " + tc.HealthStatus.Status, Holds: tc.HealthStatus.Status != "Healthy" && tolerated[id] == ""}
+		if err == nil {
+			err = yaml.Unmarshal(text, &c.Object)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		conditions, _, _ := unstructured.NestedSlice(c.Object.Object, "status", "conditions")
+		if len(conditions) == 0 || tc.HealthStatus.Status == "Suspended" || isOutdated(c.Object) {
+			continue // nothing is known, or a user has paused it
+		}
+		out["argo-"+strings.ToLower(strings.ReplaceAll(name, "_", "-"))] = c
+	}
+	return out
+}
+
+// isOutdated reports whether conditions are older than the spec. A new object has the first generation.
+func isOutdated(o unstructured.Unstructured) bool {
+	observed, found, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		if g, ok, _ := unstructured.NestedInt64(c.(map[string]any), "observedGeneration"); ok {
+			observed, found = g, true
+		}
+	}
+	return found && observed < o.GetGeneration()
+}
+
+// createAll creates custom resources with a definition for them.
+func createAll(t *testing.T, namespace, crd string, cases map[string]policyCase) {
+	t.Helper()
+	plural, group, _ := strings.Cut(crd, ".")
+	var kind string
+	for _, c := range cases {
+		kind = c.Object.GetKind()
+	}
+	cluster.Apply(t, namespace, fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: %[1]s.%[2]s
+  annotations: {api-approved.kubernetes.io: "unapproved, a test"}
+spec:
+  group: %[2]s
+  scope: Namespaced
+  names: {plural: %[1]s, singular: %[3]s, kind: %[4]s, listKind: %[4]sList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`, plural, group, strings.ToLower(kind), kind))
+	for name, c := range cases {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": kind, "status": c.Object.Object["status"]}}
+		o.SetNamespace(namespace)
+		o.SetName(name)
+		cluster.Create(t, o)
+	}
+}
+
+// checkHeld compares the custom resources that a Probe reports as blocking with those that hold an update.
+func checkHeld(t *testing.T, namespace, probe, crd string, cases map[string]policyCase) {
+	t.Helper()
+	var want []string
+	for name, c := range cases {
+		if c.Holds {
+			want = append(want, name)
+		}
+	}
+	slices.Sort(want)
+	p := probeNamed(namespace, probe)
+	got := []string{}
+	cluster.Await(t, p, func() string {
+		if lacking := testcluster.Lacking(p.Status.Conditions, "Synced=True/Synced", "Upgradeable=False/NotUpgradeable"); lacking != "" {
+			return lacking
+		}
+		got = got[:0]
+		for _, r := range p.Status.ProbeResources {
+			if r.Blocking && r.Resource == crd {
+				got = append(got, r.Name)
+			}
+		}
+		slices.Sort(got)
+		return ""
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: other custom resources hold an update (-want +got):\n%s", crd, diff)
+		for name, c := range cases {
+			if slices.Contains(want, name) != slices.Contains(got, name) {
+				t.Logf("%s: %s: %v", name, c.Reason, c.Object.Object["status"].(map[string]any)["conditions"])
+			}
+		}
+	}
+	checkEqual(t, "the manager of the Probe", v1alpha1.ManagerPolicy, p.Spec.Manager)
+}
