@@ -25,7 +25,6 @@ import (
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/optin"
-	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // SpecReconciler keeps the Probe of each ClusterServiceVersion equal to the annotations of the CustomResourceDefinitions
@@ -72,7 +71,7 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 			return reconcile.Result{}, err
 		}
 	}
-	policies, err := probepolicy.List(ctx, r.Client)
+	policies, err := annotations.Policies(ctx, r.Client)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -38,7 +38,6 @@ import (
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
-	"github.com/operator-status/operator-status/internal/probepolicy"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
 )
@@ -284,7 +283,7 @@ func (r *StatusReconciler) annotations(ctx context.Context, csv *v1alpha1.Cluste
 	if err != nil {
 		return err
 	}
-	policies, err := probepolicy.List(ctx, r.Client)
+	policies, err := annotations.Policies(ctx, r.Client)
 	if err != nil {
 		return err
 	}

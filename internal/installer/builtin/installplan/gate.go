@@ -21,7 +21,6 @@ import (
 	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
-	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // decisionLasts is how old the decision of the gate may be when the first object of an update is written. After that the gate
@@ -134,7 +133,7 @@ func (r *Reconciler) gather(ctx context.Context, namespace string, p *proposal) 
 	if err := r.Reader.List(ctx, holds); err != nil {
 		return nil, fmt.Errorf("listing the UpgradeHolds: %w", err)
 	}
-	policies, err := probepolicy.List(ctx, r.Reader)
+	policies, err := annotations.Policies(ctx, r.Reader)
 	if err != nil {
 		return nil, err
 	}

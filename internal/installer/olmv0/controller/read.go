@@ -19,7 +19,6 @@ import (
 	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
-	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // view reads namespaces.
@@ -89,7 +88,7 @@ func (v view) declared(ctx context.Context, namespace string, out *bridge.Namesp
 			out.Uninstalled = append(out.Uninstalled, uninstalled(record))
 		}
 	}
-	policies, err := probepolicy.List(ctx, v.from)
+	policies, err := annotations.Policies(ctx, v.from)
 	if err != nil {
 		return err
 	}
