@@ -12,7 +12,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
-// TestProbePolicy verifies that one policy, which nobody touches, holds each update of an operator that is not annotated while a custom
+// TestProbePolicy verifies that one unchanged policy holds each update of an operator that is not annotated while a custom
 // resource does not allow it, and none once it is deleted.
 func TestProbePolicy(t *testing.T) {
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())

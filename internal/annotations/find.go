@@ -43,11 +43,6 @@ func CRDs(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVers
 	return out, nil
 }
 
-// OptIns reads the recorded declarations of operators. *optin.Store implements it.
-type OptIns interface {
-	Get(ctx context.Context, csv types.NamespacedName) (*optin.OptIn, error)
-}
-
 // Declare returns the declaration of an operator that annotated resources when it was installed, together with policies.
 func Declare(csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResource, policies []holdv1alpha1.ProbePolicy) gate.Declaration {
 	out := gate.Declaration{Own: slices.Concat([]v1alpha1.ProbeResource{}, annotated, probepolicy.Added(csv, annotated, policies))}

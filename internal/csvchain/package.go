@@ -2,6 +2,9 @@ package csvchain
 
 import (
 	"encoding/json"
+	"slices"
+
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
@@ -33,4 +36,9 @@ func PackageOf(csv *v1alpha1.ClusterServiceVersion) Package {
 		}
 	}
 	return Package{}
+}
+
+// Owns reports whether a ClusterServiceVersion owns a CustomResourceDefinition.
+func Owns(csv *v1alpha1.ClusterServiceVersion, crd string) bool {
+	return slices.ContainsFunc(csv.Spec.CustomResourceDefinitions.Owned, func(d olm.CRDDescription) bool { return d.Name == crd })
 }

@@ -19,6 +19,7 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
@@ -205,28 +206,16 @@ func createAll(t *testing.T, namespace, crd string, cases map[string]policyCase)
 	for _, c := range cases {
 		kind = c.Object.GetKind()
 	}
-	cluster.Apply(t, namespace, fmt.Sprintf(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: %[1]s.%[2]s
-  annotations: {api-approved.kubernetes.io: "unapproved, a test"}
-spec:
-  group: %[2]s
-  scope: Namespaced
-  names: {plural: %[1]s, singular: %[3]s, kind: %[4]s, listKind: %[4]sList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
-`, plural, group, strings.ToLower(kind), kind))
+	cluster.Apply(t, namespace, builder.CRDOfKind(plural, group, kind))
 	for name, c := range cases {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": kind, "status": c.Object.Object["status"]}}
 		o.SetNamespace(namespace)
 		o.SetName(name)
-		cluster.Create(t, o)
+		manifest, err := yaml.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster.Apply(t, namespace, string(manifest))
 	}
 }
 

@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -136,13 +137,8 @@ func awaitPolicy(t *testing.T, policy *holdv1alpha1.ProbePolicy, condition strin
 			return testcluster.Lacking(policy.Status.Conditions, condition)
 		case policy.Status.ObservedGeneration != policy.Generation:
 			return "the status is of an earlier generation"
-		case len(policy.Status.Operators) != len(operators) || int(policy.Status.Summary.Operators) != len(operators):
+		case !slices.Equal(policy.Status.Operators, operators) || int(policy.Status.Summary.Operators) != len(operators):
 			return "it lists other operators"
-		}
-		for i, want := range operators {
-			if policy.Status.Operators[i] != want {
-				return "it lists other operators"
-			}
 		}
 		return ""
 	})

@@ -27,26 +27,17 @@ func Added(csv *v1alpha1.ClusterServiceVersion, declared []v1alpha1.ProbeResourc
 
 // Resources returns the resources of one policy that an operator owns and did not annotate.
 func Resources(csv *v1alpha1.ClusterServiceVersion, declared []v1alpha1.ProbeResource, policy *holdv1alpha1.ProbePolicy) []v1alpha1.ProbeResource {
-	if !policy.Spec.Match.Matches(csv.Namespace, csvchain.PackageOf(csv).Name) {
-		return nil
-	}
 	var out []v1alpha1.ProbeResource
 	for _, r := range policy.Spec.ProbeResources {
 		isDeclared := slices.ContainsFunc(declared, func(d v1alpha1.ProbeResource) bool { return d.CRDName() == r.CRDName() })
-		if !isDeclared && owns(csv, r.CRDName()) {
+		if !isDeclared && csvchain.Owns(csv, r.CRDName()) {
 			out = append(out, r)
 		}
 	}
-	return out
-}
-
-func owns(csv *v1alpha1.ClusterServiceVersion, crd string) bool {
-	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
-		if d.Name == crd {
-			return true
-		}
+	if len(out) == 0 || !policy.Spec.Match.Matches(csv.Namespace, csvchain.PackageOf(csv).Name) {
+		return nil
 	}
-	return false
+	return out
 }
 
 // join adds a resource to others. Its expressions are joined to those of the same CustomResourceDefinition, unless they become too long.
@@ -56,7 +47,7 @@ func join(resources []v1alpha1.ProbeResource, r v1alpha1.ProbeResource) []v1alph
 			continue
 		}
 		upgradeable, important := both(other.Upgradeable, r.Upgradeable), either(other.Important, r.Important)
-		if isValid(upgradeable) && len(important) <= longest {
+		if isValid(upgradeable) && len(important) <= expression.MaxLength {
 			resources[i].Upgradeable, resources[i].Important = upgradeable, important
 			return resources
 		}
@@ -64,12 +55,9 @@ func join(resources []v1alpha1.ProbeResource, r v1alpha1.ProbeResource) []v1alph
 	return append(resources, r)
 }
 
-// longest is the limit of an expression in a Probe, in bytes.
-const longest = 1024
-
 func isValid(upgradeable string) bool {
 	_, err := expression.Parse(upgradeable)
-	return upgradeable == "" || err == nil && len(upgradeable) <= longest
+	return upgradeable == "" || err == nil
 }
 
 // both returns an expression that is true if both are.

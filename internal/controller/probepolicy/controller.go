@@ -71,10 +71,11 @@ func (r *Reconciler) operators(ctx context.Context, policy *holdv1alpha1.ProbePo
 		}
 		for i := range list.Items {
 			csv := &list.Items[i]
-			if key := client.ObjectKeyFromObject(csv); csv.IsCopied() || seen[key] {
+			key := client.ObjectKeyFromObject(csv)
+			if csv.IsCopied() || seen[key] {
 				continue
 			}
-			seen[client.ObjectKeyFromObject(csv)] = true
+			seen[key] = true
 			one, err := r.operator(ctx, csv)
 			if err != nil {
 				return nil, err

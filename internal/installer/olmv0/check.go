@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/operator"
 )
@@ -79,11 +80,9 @@ func minorOf(v semver.Version) semver.Version {
 	return semver.Version{Major: v.Major, Minor: v.Minor}
 }
 
-// Of OLM: the annotation of a ClusterServiceVersion with the properties of its bundle, the type of the property with the
-// last minor version of OpenShift that it supports, and the reason for which OLM then reports that the cluster is not
-// Upgradeable.
+// Of OLM: the type of the property with the last minor version of OpenShift that a bundle supports, and the reason for which OLM
+// then reports that the cluster is not Upgradeable.
 const (
-	annotationProperties        = "operatorframework.io/properties"
 	propertyMaxOpenShiftVersion = "olm.maxOpenShiftVersion"
 	reasonIncompatibleOperators = "IncompatibleOperatorsInstalled"
 )
@@ -117,12 +116,12 @@ func maxOpenShift(csv *v1alpha1.ClusterServiceVersion) (*semver.Version, error) 
 			Value json.RawMessage `json:"value"`
 		} `json:"properties"`
 	}
-	text, found := csv.Annotations[annotationProperties]
+	text, found := csv.Annotations[csvchain.AnnotationProperties]
 	if !found {
 		return nil, nil //nolint:nilnil // nil is documented
 	}
 	if err := json.Unmarshal([]byte(text), &annotation); err != nil {
-		return nil, fmt.Errorf("annotation %s: %w", annotationProperties, err)
+		return nil, fmt.Errorf("annotation %s: %w", csvchain.AnnotationProperties, err)
 	}
 	var out *semver.Version
 	for _, p := range annotation.Properties {

@@ -9,6 +9,11 @@ import (
 // each "key: value". The kind of foos is Foo.
 func CRD(plural, group string, annotations ...string) string {
 	singular := strings.TrimSuffix(plural, "s")
+	return CRDOfKind(plural, group, strings.ToUpper(singular[:1])+singular[1:], annotations...)
+}
+
+// CRDOfKind returns the manifest of such a CustomResourceDefinition for a kind with an irregular plural.
+func CRDOfKind(plural, group, kind string, annotations ...string) string {
 	return fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -26,5 +31,5 @@ spec:
     subresources: {status: {}}
     schema:
       openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
-`, plural, group, singular, strings.Join(annotations, ", "), strings.ToUpper(singular[:1])+singular[1:])
+`, plural, group, strings.ToLower(kind), strings.Join(annotations, ", "), kind)
 }

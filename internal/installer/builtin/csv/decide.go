@@ -184,7 +184,7 @@ func ownerConflict(s *situation) (*Verdict, error) {
 	for _, owned := range s.csv.Spec.CustomResourceDefinitions.Owned {
 		for _, name := range slices.Sorted(maps.Keys(s.csvs)) {
 			other := s.csvs[name]
-			if owns(other, owned.Name) && olderThan(other, s.csv) && !s.related(other) {
+			if csvchain.Owns(other, owned.Name) && olderThan(other, s.csv) && !s.related(other) {
 				return fails(v1alpha1.CSVReasonOwnerConflict, fmt.Sprintf(
 					"ClusterServiceVersion %s/%s already owns CustomResourceDefinition %s in the same namespaces", other.Namespace, other.Name, owned.Name)), nil
 			}
@@ -214,10 +214,6 @@ func (s *situation) descends(csv *v1alpha1.ClusterServiceVersion, name string) b
 		}
 	}
 	return false
-}
-
-func owns(csv *v1alpha1.ClusterServiceVersion, crd string) bool {
-	return slices.ContainsFunc(csv.Spec.CustomResourceDefinitions.Owned, func(d olm.CRDDescription) bool { return d.Name == crd })
 }
 
 // requirementsMet keeps a CSV Pending while a kind that the operator owns or needs is not on the cluster.

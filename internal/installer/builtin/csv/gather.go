@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 )
@@ -66,7 +67,7 @@ func (r *Reconciler) readRivals(ctx context.Context, s *situation) (err error) {
 		}
 		for i := range list {
 			other := &list[i]
-			if other.Namespace == s.csv.Namespace || other.IsCopied() || !owns(other, owned.Name) || !precedes(other, s.csv) {
+			if other.Namespace == s.csv.Namespace || other.IsCopied() || !csvchain.Owns(other, owned.Name) || !precedes(other, s.csv) {
 				continue
 			}
 			if err := r.readRival(ctx, s, rival{csv: other, crd: owned.Name}); err != nil {

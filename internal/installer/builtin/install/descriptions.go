@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 )
 
 // validateWebhooks returns an error if the webhook descriptions of the CSV are invalid.
@@ -93,8 +94,7 @@ func validateConversion(csv *v1alpha1.ClusterServiceVersion, d olm.WebhookDescri
 		return errors.New("conversionCRDs is empty")
 	}
 	for _, crd := range d.ConversionCRDs {
-		owned := slices.ContainsFunc(csv.Spec.CustomResourceDefinitions.Owned, func(o olm.CRDDescription) bool { return o.Name == crd })
-		if !owned {
+		if !csvchain.Owns(csv, crd) {
 			return fmt.Errorf("it converts %s, which the operator does not own", crd)
 		}
 	}

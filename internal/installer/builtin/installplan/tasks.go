@@ -12,9 +12,9 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
-	"github.com/operator-status/operator-status/internal/installer/builtin/resolve"
 )
 
 // Scope is the OperatorGroup that a plan installs into, and its target namespaces.
@@ -138,7 +138,7 @@ func csvOf(b *record.Bundle, planName string, in Scope) (stamped, error) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[resolve.AnnotationProperties] = b.Properties
+	annotations[csvchain.AnnotationProperties] = b.Properties
 	annotations[v1alpha1.AnnotationInstallPlan] = planName
 	annotations[v1alpha1.AnnotationSubscription] = b.Subscription
 	annotations[v1alpha1.AnnotationCatalogSource] = b.Catalog.String()

@@ -8,10 +8,8 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 )
-
-// AnnotationProperties on a CSV holds the properties of its bundle, in OLM's format.
-const AnnotationProperties = "operatorframework.io/properties"
 
 // InstalledOf returns a CSV in the form that the resolver uses.
 func InstalledOf(csv *v1alpha1.ClusterServiceVersion) Installed {
@@ -24,7 +22,7 @@ func InstalledOf(csv *v1alpha1.ClusterServiceVersion) Installed {
 	var stamped struct {
 		Properties []property.Property `json:"properties"`
 	}
-	if err := json.Unmarshal([]byte(csv.Annotations[AnnotationProperties]), &stamped); err != nil {
+	if err := json.Unmarshal([]byte(csv.Annotations[csvchain.AnnotationProperties]), &stamped); err != nil {
 		return out // no readable annotation: the CSV was not installed from a catalog
 	}
 	out.Properties = stamped.Properties

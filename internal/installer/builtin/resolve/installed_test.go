@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 )
 
 func TestInstalled(t *testing.T) {
@@ -60,7 +61,7 @@ func TestInstalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := full.DeepCopy()
 			if tc.annotation != nil {
-				in.Annotations = map[string]string{AnnotationProperties: *tc.annotation}
+				in.Annotations = map[string]string{csvchain.AnnotationProperties: *tc.annotation}
 			}
 			if diff := cmp.Diff(tc.want, InstalledOf(in)); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)

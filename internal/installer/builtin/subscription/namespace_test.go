@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 	"github.com/operator-status/operator-status/internal/installer/builtin/resolve"
@@ -49,7 +50,7 @@ func csv(name string, phase olm.ClusterServiceVersionPhase) *v1alpha1.ClusterSer
 
 // stamped marks a CSV as installed from a package by a plan.
 func stamped(pkg string, csv *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
-	csv.Annotations = map[string]string{resolve.AnnotationProperties: fmt.Sprintf(
+	csv.Annotations = map[string]string{csvchain.AnnotationProperties: fmt.Sprintf(
 		`{"properties":[{"type":"olm.package","value":{"packageName":%q,"version":"1.0.0"}}]}`, pkg)}
 	return csv
 }
