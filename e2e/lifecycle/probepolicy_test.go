@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,14 +40,29 @@ func TestProbePolicy(t *testing.T) {
 	finishMigration(t, cr)
 	s.awaitInstalled(t, sub, v2.CSV())
 
-	t.Log("the next update is held, too")
-	const migrating = `{"status":{"conditions":[{"type":"Migrating","status":"True","reason":"Test","message":""}]}}`
-	if err := cluster.Client.Status().Patch(t.Context(), cr, client.RawPatch(types.MergePatchType, []byte(migrating))); err != nil {
-		t.Fatal(err)
+	t.Log("the next update is held, too, by a field that the changed policy compares")
+	patch := func(o client.Object, text string) {
+		t.Helper()
+		if err := cluster.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(text))); err != nil {
+			t.Fatal(err)
+		}
 	}
+	patchStatus := func(text string) {
+		t.Helper()
+		if err := cluster.Client.Status().Patch(t.Context(), cr, client.RawPatch(types.MergePatchType, []byte(text))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	patch(policy, fmt.Sprintf(`{"spec":{"probeResources":[{"name":"%s","upgradeable":"status.phase != \"Upgrading\" && Settled"}]}}`, v1.CRD()))
+	patchStatus(`{"status":{"phase":"Upgrading","observedGeneration":1}}`)
 	awaitNotUpgradeable(v2.CSV())
 	s.offer(t, publish(t, v1, v2, v3))
-	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example", "Migrating", v3.CSV())
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example", `status.phase is "Upgrading"`, v3.CSV())
+
+	t.Log("it is held until the operator has observed a change of the spec")
+	patch(cr, `{"spec":{"size":2}}`)
+	patchStatus(`{"status":{"phase":"Running"}}`)
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "example", "Settled is False", v3.CSV())
 	s.checkAbsent(t, s.csv(v3.CSV()))
 
 	t.Log("it is released with the policy")

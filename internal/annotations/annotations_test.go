@@ -53,9 +53,9 @@ func TestFromAnnotations(t *testing.T) {
 			want: []v1alpha1.ProbeResource{{Name: "a", Important: "A || B"}, {Name: "b"}},
 			problems: []condition.Problem{
 				{Reason: v1alpha1.ReasonInvalidExpression, Message: "Annotation olm.operatorframework.io/condition.Upgradeable of CustomResourceDefinition a " +
-					"is not a valid expression: position 1: expected a condition type, found the end"},
+					"is not a valid expression: position 1: expected a condition type or a field, found the end"},
 				{Reason: v1alpha1.ReasonInvalidExpression, Message: "Annotation olm.operatorframework.io/condition.Important of CustomResourceDefinition b " +
-					"is not a valid expression: position 3: only || may join condition types here"},
+					"is not a valid expression: position 3: only || may join condition types and comparisons here"},
 			},
 		},
 		"TooMany": {

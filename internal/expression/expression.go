@@ -1,12 +1,13 @@
-// Package expression parses boolean expressions over condition types, such as
+// Package expression parses boolean expressions over condition types and comparisons of fields, such as
 //
-//	!Migrating && (Ready || example.com/Done)
+//	!Migrating && (Ready || status.phase == "Running")
 //
-// and evaluates them in Kleene's three-valued logic: a condition that is absent or Unknown is neither true nor false,
-// and an expression is unknown only if its unknown parts could still decide it either way.
+// and evaluates them in Kleene's three-valued logic: a condition that is absent or Unknown and a comparison with an absent
+// field are neither true nor false, and an expression is unknown only if its unknown parts could still decide it either
+// way.
 //
-// && binds tighter than ||. The language is defined by the operator-status enhancement. The values are those of the
-// conditions of a custom resource.
+// && binds tighter than ||. The operator-status enhancement defines the language of condition types. Comparisons are an
+// addition for custom resources without conditions.
 package expression
 
 import (
@@ -47,40 +48,46 @@ func (v Value) Not() Value {
 	}
 }
 
-// Literal is a condition type or its negation. Negation is applied to the literals: !(A || B) contains !A and !B.
+// Literal is a term or its negation. Negation is applied to the literals: !(A || B) contains !A and !B.
 type Literal struct {
-	Type    string
+	// Term is a condition type or a Comparison as text.
+	Term    string
 	Negated bool
 }
 
 // String returns the literal as written in an expression.
 func (l Literal) String() string {
-	if l.Negated {
-		return "!" + l.Type
+	switch {
+	case !l.Negated:
+		return l.Term
+	case IsConditionType(l.Term):
+		return "!" + l.Term
+	default:
+		return "!(" + l.Term + ")"
 	}
-	return l.Type
 }
 
 // Expression is a parsed expression. It is immutable and safe for concurrent use.
 type Expression struct {
 	root  node
-	types []string
+	terms []string
 }
 
-// Types returns the condition types in the expression, sorted and without duplicates.
-func (e *Expression) Types() []string {
-	return slices.Clone(e.types)
+// Terms returns the condition types and comparisons in the expression, sorted and without duplicates, and the types of the
+// conditions whose reasons it compares.
+func (e *Expression) Terms() []string {
+	return slices.Clone(e.terms)
 }
 
-// Evaluate returns the value of the expression, with the values of condition types from lookup.
-func (e *Expression) Evaluate(lookup func(conditionType string) Value) Value {
+// Evaluate returns the value of the expression, with the values of its terms from lookup.
+func (e *Expression) Evaluate(lookup func(term string) Value) Value {
 	return e.root.evaluate(lookup)
 }
 
 // Decisive returns the literals that determine the value of the expression, in the order of the expression and without
 // duplicates: the false ones if it is false, and the true ones if it is true. For an unknown expression it returns
 // none.
-func (e *Expression) Decisive(lookup func(conditionType string) Value) []Literal {
+func (e *Expression) Decisive(lookup func(term string) Value) []Literal {
 	value := e.root.evaluate(lookup)
 	if value == Unknown {
 		return nil
@@ -103,7 +110,7 @@ type node interface {
 }
 
 func (l Literal) evaluate(lookup func(string) Value) Value {
-	v := lookup(l.Type)
+	v := lookup(l.Term)
 	if l.Negated {
 		return v.Not()
 	}

@@ -133,29 +133,45 @@ func TestParseErrors(t *testing.T) {
 		position int
 		problem  string
 	}{
-		"Empty":       {"An empty expression is rejected.", "", false, 1, "expected a condition type, found the end"},
-		"Blank":       {"An expression of white space is rejected.", " \t", false, 3, "expected a condition type, found the end"},
-		"TrailingAnd": {"The position of an unexpected end is reported.", "A &&", false, 5, "expected a condition type, found the end"},
+		"Empty":       {"An empty expression is rejected.", "", false, 1, "expected a condition type or a field, found the end"},
+		"Blank":       {"An expression of white space is rejected.", " \t", false, 3, "expected a condition type or a field, found the end"},
+		"TrailingAnd": {"The position of an unexpected end is reported.", "A &&", false, 5, "expected a condition type or a field, found the end"},
 		"SingleAnd":   {"The message for a single & suggests &&.", "A & B", false, 3, "a single &, write &&"},
 		"SingleOr":    {"The message for a single | suggests ||.", "A | B", false, 3, "a single |, write ||"},
 		"TwoTypes":    {"Two types without an operator are rejected.", "A B", false, 3, `expected && or ||, found "B"`},
 		"Unclosed":    {"A group without a closing parenthesis is rejected.", "(A || B", false, 8, "expected &&, || or ), found the end"},
 		"Unopened":    {"A closing parenthesis without a group is rejected.", "A)", false, 2, `expected && or ||, found ")"`},
-		"EmptyGroup":  {"An empty group is rejected.", "()", false, 2, `expected a condition type, found ")"`},
-		"NotAType":    {"An unknown operator is rejected.", "A == B", false, 3, `"==" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
+		"EmptyGroup":  {"An empty group is rejected.", "()", false, 2, `expected a condition type or a field, found ")"`},
+		"CompareType": {"A condition type is not compared: its status is its value.", "B && A == true", false, 6,
+			`"A" cannot be compared: compare a field such as status.phase or metadata.labels[app], or the reason of a condition such as Ready.reason`},
+		"CompareNothing": {"A comparison needs a value.", "status.phase ==", false, 16, `expected a value such as "Running", 3 or true, or a field, found the end`},
+		"CompareToType":  {"A value is quoted.", "status.phase == Running", false, 17, `expected a value such as "Running", 3 or true, or a field, found "Running"`},
+		"SingleEqual":    {"The message for a single = suggests ==.", `status.phase = "A"`, false, 14, "a single =, write =="},
+		"BareField": {"A field alone, which would never be true, is rejected.", "!spec.suspend && A", false, 2,
+			`"spec.suspend" is a field, compare it with a value: spec.suspend == "Running", == 3 or == true`},
+		"Conditions": {"The list of conditions is not read as a field.", `status.conditions[0].type == "A"`, false, 1,
+			`conditions are named by their type: Ready, or Ready.reason == "Paused"`},
+		"OpenString":   {"A string has an end.", `status.phase == "A`, false, 17, `a string that does not end, or has a \, which strings cannot have`},
+		"Escape":       {"A string has no escapes.", `status.phase == "A\""`, false, 17, `a string that does not end, or has a \, which strings cannot have`},
+		"ListOfFields": {"A list has values only.", `status.phase in (spec.phase)`, false, 18, `expected a value such as "Running", 3 or true, found "spec.phase"`},
+		"OpenList":     {"A list has an end.", `status.phase in ("A"`, false, 21, "expected , or ), found the end"},
+		"InNothing":    {"A list follows in.", `status.phase in "A"`, false, 17, `expected ( after in, found "\"A\""`},
+		"ListTooDeep": {"The parentheses of a list count, too.", strings.Repeat("(", 8) + `spec.a in ("")` + strings.Repeat(")", 8), false, 19,
+			"parentheses nest deeper than 8"},
+		"TwoComparisons": {"A comparison has one operator.", `spec.a < 3 < 4`, false, 12, `expected && or ||, found "<"`},
 		"NoASCII": {"Positions are counted in characters, not bytes.", "A && Ü", false, 6,
 			`"Ü" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
 		"UpperDomain": {"The domain of a type has to be a DNS name.", "Foo.example/Ready", false,
 			1, `"Foo.example/Ready" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
-		"NegationAtEnd": {"A negation without an operand is rejected.", "A && !", false, 7, "expected a condition type, found the end"},
+		"NegationAtEnd": {"A negation without an operand is rejected.", "A && !", false, 7, "expected a condition type or a field, found the end"},
 		"TooDeep": {"The depth of parentheses is limited, so no input exhausts the stack.", strings.Repeat("(", 9) + "A" + strings.Repeat(")", 9), false, 9,
 			"parentheses nest deeper than 8"},
 		"LongToken": {"A long token is truncated in the message.", strings.Repeat("-", 1000), false,
 			1, `"` + strings.Repeat("-", 100) + `"... is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
 		"TooLong":      {"The length of an expression is limited.", strings.Repeat("A", 1025), false, 1025, "longer than 1024 characters"},
-		"AnyWithAnd":   {"An important expression rejects &&.", "A && B", true, 3, "only || may join condition types here"},
-		"AnyWithNot":   {"An important expression rejects a negation.", "A || !B", true, 6, "! is not allowed here, only condition types joined by ||"},
-		"AnyWithGroup": {"An important expression rejects a group.", "(A)", true, 1, "parentheses are not allowed here, only condition types joined by ||"},
+		"AnyWithAnd":   {"An important expression rejects &&.", "A && B", true, 3, "only || may join condition types and comparisons here"},
+		"AnyWithNot":   {"An important expression rejects a negation.", "A || !B", true, 6, "! is not allowed here, only condition types and comparisons joined by ||"},
+		"AnyWithGroup": {"An important expression rejects a group.", "(A)", true, 1, "parentheses are not allowed here, only condition types and comparisons joined by ||"},
 		"NotUTF8":      {"Bytes that are not UTF-8 are rejected.", "A\xff", false, 1, `"A\xff" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
 		"TypeEndsInDash": {"A type that does not end in a letter or digit is rejected.", "Ready-", false,
 			1, `"Ready-" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase`},
@@ -290,7 +306,7 @@ func checkDecisive(t *testing.T, e *Expression, text string, c map[string]Value,
 		if got := l.evaluate(conditions(c)); got != value {
 			t.Fatalf("%q with %v is %v, but %v is decisive, which is %v", text, c, value, l, got)
 		}
-		only[l.Type] = c[l.Type]
+		only[l.Term] = c[l.Term]
 	}
 	if got := e.Evaluate(conditions(only)); got != value {
 		t.Fatalf("%q with %v is %v, but with its decisive types %v alone it is %v", text, c, value, only, got)
@@ -298,13 +314,13 @@ func checkDecisive(t *testing.T, e *Expression, text string, c map[string]Value,
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"", "!Migrating", "A&&(B||!example.com/C)", "((((((((A))))))))", "A |", "\xff", "A\x00B"} {
+	for _, seed := range []string{"", "!Migrating", "A&&(B||!example.com/C)", "((((((((A))))))))", "A |", "\xff", "A\x00B", `status.a[0].b=="x" && A.reason in("y",3)`, `!spec.a <= 3Gi||metadata.labels[a.b/c] != spec.b`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		e, err := Parse(text)
 		any, anyErr := ParseAny(text)
-		if anyErr == nil && (err != nil || !cmp.Equal(e.Types(), any.Types())) {
+		if anyErr == nil && (err != nil || !cmp.Equal(e.Terms(), any.Terms())) {
 			t.Fatalf("ParseAny accepts %q, but Parse returned %v", text, err)
 		}
 		if err != nil {
@@ -318,9 +334,13 @@ func FuzzParse(f *testing.F) {
 			}
 			e.Decisive(same)
 		}
-		for _, name := range e.Types() {
-			if !strings.Contains(text, name) {
-				t.Fatalf("%q does not contain %q", text, name)
+		for _, term := range e.Terms() {
+			c, isComparison := ParseTerm(term)
+			if isComparison && c.String() != term {
+				t.Fatalf("%q has the term %q, which reads as %q", text, term, c)
+			}
+			if !isComparison && !strings.Contains(text, term) {
+				t.Fatalf("%q does not contain %q", text, term)
 			}
 		}
 	})

@@ -2,7 +2,6 @@ package expression
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,10 +16,6 @@ const (
 	// MaxDepth is the maximum depth of nested parentheses.
 	MaxDepth = 8
 )
-
-// conditionType is the Kubernetes grammar of a condition type: CamelCase or foo.example.com/CamelCase.
-var conditionType = regexp.MustCompile(
-	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`)
 
 // SyntaxError is the position of and the reason for a failure to parse an expression.
 type SyntaxError struct {
@@ -41,7 +36,7 @@ func Parse(text string) (*Expression, error) {
 	return parse(text, false)
 }
 
-// ParseAny parses an expression that only joins condition types with ||, such as Important. Its error is a
+// ParseAny parses an expression that only joins terms with ||, such as Important. Its error is a
 // *SyntaxError.
 func ParseAny(text string) (*Expression, error) {
 	return parse(text, true)
@@ -62,11 +57,12 @@ func parse(text string, anyOnly bool) (*Expression, error) {
 	if p.token != "" {
 		return nil, p.unexpected("&& or ||")
 	}
-	slices.Sort(p.types)
-	return &Expression{root: root, types: slices.Compact(p.types)}, nil
+	slices.Sort(p.terms)
+	return &Expression{root: root, terms: slices.Compact(p.terms)}, nil
 }
 
-// parser has a lookahead of one token: ( ) ! && || or a condition type, and "" at the end.
+// parser has a lookahead of one token: ( ) ! , && || an operator of comparisons, a string with its quotes, or a text such
+// as a condition type, a field or a number. It is "" at the end.
 type parser struct {
 	text    string
 	offset  int // of the rest after the token
@@ -74,7 +70,7 @@ type parser struct {
 	token   string
 	depth   int
 	anyOnly bool
-	types   []string
+	terms   []string
 }
 
 // or parses `and || and …`. If negated, it becomes the && of the negated operands.
@@ -102,7 +98,7 @@ func (p *parser) junction(operator string, operand func(bool) (node, error), neg
 	parts := []node{first}
 	for p.token == operator {
 		if p.anyOnly && operator != "||" {
-			return nil, p.problem("only || may join condition types here")
+			return nil, p.problem("only || may join condition types and comparisons here")
 		}
 		if err := p.next(); err != nil {
 			return nil, err
@@ -119,35 +115,58 @@ func (p *parser) junction(operator string, operand func(bool) (node, error), neg
 	return junction{decider: decider, parts: parts}, nil
 }
 
-// unary parses a condition type or a group, preceded by any number of !.
+// unary parses a term or a group, preceded by any number of !.
 func (p *parser) unary(negated bool) (node, error) {
 	for p.token == "!" {
 		if p.anyOnly {
-			return nil, p.problem("! is not allowed here, only condition types joined by ||")
+			return nil, p.problem("! is not allowed here, only condition types and comparisons joined by ||")
 		}
 		negated = !negated
 		if err := p.next(); err != nil {
 			return nil, err
 		}
 	}
-	switch p.token {
-	case "(":
+	if p.token == "(" {
 		return p.group(negated)
-	case "", ")", "&&", "||":
-		return nil, p.unexpected("a condition type")
 	}
-	literal := Literal{Type: p.token, Negated: negated}
-	p.types = append(p.types, p.token)
-	return literal, p.next()
+	term, err := p.term()
+	return Literal{Term: term, Negated: negated}, err
+}
+
+// term parses a condition type or a comparison.
+func (p *parser) term() (string, error) {
+	name, start := p.token, p.start
+	if name == "" || strings.ContainsAny(name[:1], `()!&|,<>="`) {
+		return "", p.unexpected("a condition type or a field")
+	}
+	if err := p.next(); err != nil {
+		return "", err
+	}
+	if p.atComparison() {
+		c, err := p.comparison(name, start)
+		p.terms = append(p.terms, c.String())
+		if c.left.Condition != "" {
+			p.terms = append(p.terms, c.left.Condition) // of which the reason is read
+		}
+		return c.String(), err
+	}
+	switch {
+	case path.MatchString(name):
+		return "", p.problemAt(start, quoted(name)+` is a field, compare it with a value: `+name+` == "Running", == 3 or == true`)
+	case !conditionType.MatchString(name):
+		return "", p.problemAt(start, quoted(name)+" is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase")
+	}
+	p.terms = append(p.terms, name)
+	return name, nil
 }
 
 // group parses an expression in parentheses.
 func (p *parser) group(negated bool) (node, error) {
 	if p.anyOnly {
-		return nil, p.problem("parentheses are not allowed here, only condition types joined by ||")
+		return nil, p.problem("parentheses are not allowed here, only condition types and comparisons joined by ||")
 	}
 	if p.depth == MaxDepth {
-		return nil, p.problem(fmt.Sprintf("parentheses nest deeper than %d", MaxDepth))
+		return nil, p.tooDeep()
 	}
 	p.depth++
 	if err := p.next(); err != nil {
@@ -173,22 +192,30 @@ func (p *parser) next() error {
 	if rest == "" {
 		return nil
 	}
-	switch rest[0] {
-	case '(', ')', '!':
+	switch c := rest[0]; {
+	case strings.IndexByte("!<>=", c) >= 0 && len(rest) > 1 && rest[1] == '=':
+		p.token = rest[:2]
+	case strings.IndexByte("()!<>,", c) >= 0:
 		p.token = rest[:1]
-	case '&', '|':
-		if len(rest) < 2 || rest[1] != rest[0] {
-			return p.problem(fmt.Sprintf("a single %c, write %c%c", rest[0], rest[0], rest[0]))
+	case strings.IndexByte("&|=", c) >= 0:
+		if len(rest) < 2 || rest[1] != c {
+			return p.problem(fmt.Sprintf("a single %c, write %c%c", c, c, c))
 		}
 		p.token = rest[:2]
+	case c == '"':
+		end := strings.IndexAny(rest[1:], `"\\`)
+		if end < 0 || rest[1+end] != '"' {
+			return p.problem(`a string that does not end, or has a \, which strings cannot have`)
+		}
+		p.token = rest[:end+2]
 	default:
-		end := strings.IndexAny(rest, " \t\n\f\r()!&|")
+		end := strings.IndexAny(rest, " \t\n\f\r()!&|,<>=\"")
 		if end < 0 {
 			end = len(rest)
 		}
 		p.token = rest[:end]
-		if !conditionType.MatchString(p.token) {
-			return p.problem(quoted(p.token) + " is not a valid condition type: a type is CamelCase or foo.example.com/CamelCase")
+		if p.token == conditionsPath || strings.HasPrefix(p.token, conditionsPath+".") || strings.HasPrefix(p.token, conditionsPath+"[") {
+			return p.problem("conditions are named by their type: Ready, or Ready.reason == \"Paused\"")
 		}
 	}
 	p.offset += len(p.token)
@@ -212,6 +239,12 @@ func quoted(token string) string {
 	return strconv.Quote(token)
 }
 
-func (p *parser) problem(text string) error {
-	return &SyntaxError{Position: utf8.RuneCountInString(p.text[:p.start]) + 1, Problem: text}
+func (p *parser) tooDeep() error {
+	return p.problem(fmt.Sprintf("parentheses nest deeper than %d", MaxDepth))
+}
+
+func (p *parser) problem(text string) error { return p.problemAt(p.start, text) }
+
+func (p *parser) problemAt(offset int, text string) error {
+	return &SyntaxError{Position: utf8.RuneCountInString(p.text[:offset]) + 1, Problem: text}
 }

@@ -116,7 +116,7 @@ func (l Probes) list(ctx context.Context, e probestatus.Expressions, target watc
 	for _, account := range accounts {
 		target.Identity = account
 		out, out.Err = l.List(ctx, watch.Request{
-			Target: target, Types: e.Types(), Judge: e.Judge, Explain: e.Explain, Listed: v1alpha1.MaxStatusProbeResources,
+			Target: target, Terms: e.Terms(), Judge: e.Judge, Explain: e.Explain, Listed: v1alpha1.MaxStatusProbeResources,
 		})
 		if problem = operand.ReadProblem(target, out); !apierrors.IsForbidden(out.Err) {
 			break

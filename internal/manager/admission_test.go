@@ -30,10 +30,17 @@ func TestAdmissionKnowsTheLanguage(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	tokens := []string{"A", "Ready", "x.example.com/Done", "!", "(", ")", "&&", "||", " ", "\t", "\n", "&", "a-", "X/y", "_", "ü", "=="}
+	terms := []string{
+		"A", "Ready", "x.example.com/Done", `status.phase == "Running"`, `status.a[0].b!="(x) && status.b"`, `Ready.reason in ("A", 3,true)`, "spec.a<=3Gi",
+		`metadata.labels[a.b/c] in("x")`, "status.observedGeneration >= metadata.generation", "in", "statusA.reason == -1.5", "spec.b > spec.c",
+	}
+	parts := []string{
+		"!", "(", ")", "&&", "||", " ", "\t", "\n", "&", "a-", "X/y", "_", "ü", "==", "=", "<", "in", `"`, `\`, ",", "status.a", ".reason", "[x]", "3", "true",
+		"status.conditions", "status.conditions[0].b == 3", "spec.a == B", `"status.a"`,
+	}
 	accepted := 0
-	for range 600 {
-		text := randomText(r, tokens)
+	for range 1500 {
+		text := randomText(r, terms, parts)
 		for _, kind := range []struct {
 			resource v1alpha1.ProbeResource
 			parse    func(string) (*expression.Expression, error)
@@ -58,8 +65,8 @@ func TestAdmissionKnowsTheLanguage(t *testing.T) {
 	}
 }
 
-// randomText returns a text that is mostly an expression, with an occasional error.
-func randomText(r *rand.Rand, tokens []string) string {
+// randomText returns a text that is mostly an expression of terms, with an occasional error.
+func randomText(r *rand.Rand, terms, parts []string) string {
 	var out strings.Builder
 	depth := 0
 	for i := range 1 + r.IntN(6) {
@@ -69,7 +76,7 @@ func randomText(r *rand.Rand, tokens []string) string {
 		for r.IntN(3) == 0 {
 			out.WriteString([]string{"!", "(", " "}[r.IntN(3)])
 		}
-		out.WriteString(tokens[r.IntN(3)])
+		out.WriteString(terms[r.IntN(len(terms))])
 		depth = strings.Count(out.String(), "(") - strings.Count(out.String(), ")")
 		if depth > 0 && r.IntN(2) == 0 {
 			out.WriteString(")")
@@ -80,7 +87,7 @@ func randomText(r *rand.Rand, tokens []string) string {
 	text := out.String()
 	if r.IntN(2) == 0 {
 		at := r.IntN(len(text) + 1)
-		text = text[:at] + tokens[r.IntN(len(tokens))] + text[at:]
+		text = text[:at] + parts[r.IntN(len(parts))] + text[at:]
 	}
 	return text
 }

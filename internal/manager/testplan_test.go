@@ -109,7 +109,7 @@ func TestInvalidAnnotation(t *testing.T) {
 	name := types.NamespacedName{Namespace: namespace, Name: "foo-operator.v1"}
 	p := awaitProbe(t, cluster, name, "Synced=False/InvalidExpression", "Upgradeable=True/NoResources")
 	checkEqual(t, "message", `Annotation olm.operatorframework.io/condition.Upgradeable of CustomResourceDefinition bads.invalid.example.com `+
-		`is not a valid expression: position 10: expected a condition type, found "&&"`, message(p, v1alpha1.ConditionSynced))
+		`is not a valid expression: position 10: expected a condition type or a field, found "&&"`, message(p, v1alpha1.ConditionSynced))
 
 	annotate(t, "bads.invalid.example.com", "Ready && Done")
 	p = awaitProbe(t, cluster, name, "Synced=True/Synced")

@@ -18,10 +18,10 @@ const (
 	Unreadable
 )
 
-// Condition is a condition's type and status.
+// Condition is a condition's type and status, or a comparison of a field and its value.
 type Condition struct {
-	// Type is empty for an entry that stands for all parts of `status.conditions` that are not conditions. Its status
-	// is Unreadable.
+	// Type is the type of a condition, or a comparison as text. It is empty for an entry that stands for all parts of
+	// `status.conditions` that are not conditions. Its status is Unreadable.
 	Type   string
 	Status Status
 

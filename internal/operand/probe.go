@@ -175,10 +175,10 @@ func ReadProblem(t watch.Target, s observed.Snapshot) *condition.Problem {
 			"The API server has sent nothing about %s to service account %s for some time, not even a bookmark: relisting", targetName(t), t.Identity)}
 	case apierrors.IsForbidden(s.Err):
 		return Forbidden(t)
-	case errors.Is(s.Err, watch.ErrTooManyTypes):
+	case errors.Is(s.Err, watch.ErrTooManyTerms):
 		return &condition.Problem{Reason: v1alpha1.ReasonTooManyConditions, Message: fmt.Sprintf(
-			"The expressions of all Probes that read %s with service account %s would name more than %d conditions: name fewer, or use another account",
-			targetName(t), t.Identity, watch.MaxTypes)}
+			"The expressions of all Probes that read %s with service account %s would name more than %d conditions and comparisons: name fewer, or use another account",
+			targetName(t), t.Identity, watch.MaxTerms)}
 	}
 	reason := v1alpha1.ReasonReadFailed
 	if s.Stale {

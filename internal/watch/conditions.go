@@ -1,15 +1,20 @@
 package watch
 
 import (
+	"slices"
 	"time"
 
+	"github.com/operator-status/operator-status/internal/expression"
 	"github.com/operator-status/operator-status/internal/observed"
 )
 
 // conditionReader collects the requested conditions of one object, in the object's own order and each type once.
 type conditionReader struct {
 	found []foundCondition
-	times []byte // the texts of lastTransitionTime of found
+	texts []byte // of lastTransitionTime and reason of found
+
+	// latest is the newest generation that any condition was observed for.
+	latest int64
 
 	// malformed is true if parts of `status.conditions` are not conditions.
 	malformed bool
@@ -20,25 +25,31 @@ type foundCondition struct {
 	number   uint8 // of its type
 	status   observed.Status
 	since    span  // lastTransitionTime
+	reason   span  // empty unless some reason is compared
 	observed int64 // observedGeneration, or 0
 }
 
-// span is a part of conditionReader.times. Only a type that occurs twice needs times, so they are not parsed before.
+// span is a part of conditionReader.texts. Only a type that occurs twice needs times, so they are not parsed before.
 type span struct{ start, end int }
 
 // maxTime is the length of a time, in bytes, above which it is none.
 const maxTime = 64
 
-func (c *conditionReader) reset() { c.found, c.times, c.malformed = c.found[:0], c.times[:0], false }
-
-// keep stores a time and returns its span.
-func (c *conditionReader) keep(text []byte) span {
-	start := len(c.times)
-	if len(text) <= maxTime {
-		c.times = append(c.times, text...)
-	}
-	return span{start, len(c.times)}
+func (c *conditionReader) reset() {
+	c.found, c.texts, c.latest, c.malformed = c.found[:0], c.texts[:0], 0, false
 }
+
+// keep stores a text, unless it is longer than a limit, and returns its span.
+func (c *conditionReader) keep(text []byte, limit int) span {
+	start := len(c.texts)
+	if len(text) <= limit {
+		c.texts = append(c.texts, text...)
+	}
+	return span{start, len(c.texts)}
+}
+
+// saw records that the object has a condition, of any type.
+func (c *conditionReader) saw(f foundCondition) { c.latest = max(c.latest, f.observed) }
 
 // add adds a condition. Some operators append each transition to the list, so of several conditions of one type the one
 // with the newest transition counts. If they differ and no transition is the newest, the type is Unreadable.
@@ -66,17 +77,47 @@ func (c *conditionReader) add(added foundCondition) {
 }
 
 func (c *conditionReader) time(s span) (time.Time, bool) {
-	out, err := time.Parse(time.RFC3339, string(c.times[s.start:s.end]))
+	out, err := time.Parse(time.RFC3339, string(c.texts[s.start:s.end]))
 	return out, err == nil
 }
 
-// appendPattern appends the pattern of the conditions of an object with that generation.
-func (c *conditionReader) appendPattern(pattern []byte, generation int64) []byte {
+// appendPattern appends the pattern of the conditions of an object with that generation, of which the operator has
+// observed another one, or 0 if that is not known.
+func (c *conditionReader) appendPattern(pattern []byte, generation, seen int64) []byte {
 	for _, f := range c.found {
-		pattern = append(pattern, f.number, stateOf(f.status, f.observed > 0 && f.observed < generation))
-	}
-	if c.malformed {
-		pattern = append(pattern, malformed)
+		pattern = append(pattern, f.number, stateOf(f.status, f.isStale(generation, seen)))
 	}
 	return pattern
+}
+
+// isStale reports whether the condition is about an older generation, by its own word or that of its object.
+func (f foundCondition) isStale(generation, seen int64) bool {
+	if f.observed > 0 {
+		seen = f.observed
+	}
+	return seen > 0 && seen < generation
+}
+
+// has reports whether the object has a condition of that number.
+func (c *conditionReader) has(number uint8) bool {
+	return slices.ContainsFunc(c.found, func(f foundCondition) bool { return f.number == number })
+}
+
+// reasonOf returns the reason of the condition with that number, and whether that is stale. It is absent without such a
+// condition or a reason.
+func (c *conditionReader) reasonOf(number uint8, generation, seen int64) (reason expression.Scalar, stale bool) {
+	for _, f := range c.found {
+		if f.number != number {
+			continue
+		}
+		text := c.texts[f.reason.start:f.reason.end]
+		switch {
+		case f.status == observed.Unreadable:
+			reason.Kind = expression.Other
+		case len(text) > 0:
+			reason = expression.Scalar{Kind: expression.String, Text: text}
+		}
+		return reason, f.isStale(generation, seen)
+	}
+	return reason, false
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
+	"github.com/operator-status/operator-status/internal/expression"
 	"github.com/operator-status/operator-status/internal/observed"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,12 +14,12 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
-// decoder reads custom resources from a stream of JSON in one pass. It keeps the requested conditions and buffers no
-// object. It accepts any JSON: it skips values of an unexpected type, and records whether `status.conditions` had any.
+// decoder reads custom resources from a stream of JSON in one pass. It keeps the conditions and fields of its plan and
+// buffers no object. It accepts any JSON: it skips values of an unexpected type, and records whether `status.conditions` had any.
 type decoder struct {
 	from  io.Reader
 	json  *jsontext.Decoder
-	types map[string]uint8
+	plan  *plan
 	heard func() // called for each object
 	// patterns interns the patterns seen, since few differ.
 	patterns map[string]string
@@ -30,8 +30,8 @@ type decoder struct {
 	pattern    []byte
 	namespace  []byte
 	name       []byte
-	generation int64
 	conditions conditionReader
+	fields     fieldReader
 }
 
 // record is one object, or the error in place of one. Its bytes are valid until the decoder reads on.
@@ -48,8 +48,8 @@ const maxInterned = 128
 // maxKept is the size of an event, in bytes, above which the decoder releases its buffers.
 const maxKept = 64 << 10
 
-func newDecoder(r io.Reader, types map[string]uint8, heard func()) *decoder {
-	return &decoder{from: r, json: newJSON(r), types: types, heard: heard, patterns: map[string]string{}}
+func newDecoder(r io.Reader, plan *plan, heard func()) *decoder {
+	return &decoder{from: r, json: newJSON(r), plan: plan, heard: heard, patterns: map[string]string{}}
 }
 
 func newJSON(r io.Reader) *jsontext.Decoder {
@@ -88,7 +88,7 @@ func (d *decoder) release() {
 	unread := bytes.Clone(d.json.UnreadBuffer())
 	d.from = io.MultiReader(bytes.NewReader(unread), d.from)
 	d.json = newJSON(d.from)
-	d.scratch, d.conditions = nil, conditionReader{}
+	d.scratch, d.conditions, d.fields = nil, conditionReader{}, fieldReader{}
 }
 
 func eventType(text []byte) apiwatch.EventType {
@@ -151,12 +151,15 @@ func (d *decoder) listMeta(out *metav1.ListMeta) error {
 
 // object reads a custom resource or, if mayFail, a Status with an error.
 func (d *decoder) object(mayFail bool) (r record, err error) {
-	d.version, d.namespace, d.name, d.generation = d.version[:0], d.namespace[:0], d.name[:0], 0
+	d.version, d.namespace, d.name = d.version[:0], d.namespace[:0], d.name[:0]
 	d.conditions.reset()
+	d.fields.reset(d.plan.values)
 	err = d.members(func(name string) error {
 		switch name {
 		case `"metadata"`:
 			return d.metadata(&r)
+		case `"spec"`:
+			return d.field(d.plan.spec)
 		case `"status"`:
 			d.conditions.reset()
 			return d.status()
@@ -170,7 +173,7 @@ func (d *decoder) object(mayFail bool) (r record, err error) {
 		}
 		return d.json.SkipValue()
 	})
-	d.pattern = d.conditions.appendPattern(d.pattern[:0], d.generation)
+	d.pattern = d.appendPattern(d.pattern[:0])
 	d.key = append(append(append(d.key[:0], d.namespace...), keySeparator), d.name...)
 	r.key, r.version, r.pattern = d.key, d.version, d.intern(pack(d.pattern))
 	if err == nil && r.failure == nil {
@@ -180,42 +183,62 @@ func (d *decoder) object(mayFail bool) (r record, err error) {
 }
 
 func (d *decoder) metadata(r *record) error {
-	d.version, d.namespace, d.name, d.generation, r.initialEnd = d.version[:0], d.namespace[:0], d.name[:0], 0, false
-	return d.members(func(name string) (err error) {
-		switch name {
+	d.version, d.namespace, d.name, r.initialEnd = d.version[:0], d.namespace[:0], d.name[:0], false
+	d.fields.forget(d.plan.metadata)
+	return d.rawMembers(func(quoted []byte) (err error) {
+		field := d.plan.metadata.member(quoted)
+		switch memberName(quoted) {
 		case `"name"`:
 			d.name, err = d.appendText(d.name[:0])
+			d.fields.keep(field, expression.String, d.name)
 		case `"namespace"`:
 			d.namespace, err = d.appendText(d.namespace[:0])
+			d.fields.keep(field, expression.String, d.namespace)
 		case `"resourceVersion"`:
 			d.version, err = d.appendText(d.version[:0])
-		case `"generation"`:
-			d.generation, err = d.number()
 		case `"annotations"`:
-			r.initialEnd = false
-			err = d.members(func(name string) (err error) {
-				if name != `"`+metav1.InitialEventsAnnotationKey+`"` {
-					return d.json.SkipValue()
-				}
-				d.scratch, err = d.appendText(d.scratch[:0])
-				r.initialEnd = string(d.scratch) == "true"
-				return err
-			})
+			err = d.annotations(r, field)
 		default:
-			err = d.json.SkipValue()
+			err = d.field(field)
 		}
 		return err
 	})
 }
 
+func (d *decoder) annotations(r *record, field *fieldNode) error {
+	r.initialEnd = false
+	d.fields.forget(field)
+	return d.rawMembers(func(quoted []byte) (err error) {
+		field := field.member(quoted)
+		if memberName(quoted) != `"`+metav1.InitialEventsAnnotationKey+`"` {
+			return d.field(field)
+		}
+		d.scratch, err = d.appendText(d.scratch[:0])
+		r.initialEnd = string(d.scratch) == "true"
+		return err
+	})
+}
+
 func (d *decoder) status() error {
-	return d.members(func(name string) error {
-		if name != `"conditions"` {
-			return d.json.SkipValue()
+	d.fields.forget(d.plan.status)
+	return d.rawMembers(func(quoted []byte) error {
+		field := d.plan.status.member(quoted)
+		if memberName(quoted) != `"conditions"` {
+			return d.field(field)
 		}
 		d.conditions.reset()
 		return d.readConditions()
 	})
+}
+
+// appendPattern appends the pattern of the object that was read.
+func (d *decoder) appendPattern(pattern []byte) []byte {
+	pattern = d.conditions.appendPattern(pattern, d.fields.integer(generationValue), d.fields.integer(observedGenerationValue))
+	pattern = d.appendComparisons(pattern)
+	if d.conditions.malformed {
+		pattern = append(pattern, malformed)
+	}
+	return pattern
 }
 
 // readConditions reads a list of conditions, or a map of them by type.
@@ -247,12 +270,15 @@ func (d *decoder) condition() error {
 		}
 		named = d.json.PeekKind() == '"'
 		d.scratch, err = d.appendText(d.scratch[:0])
-		c.number, known = d.types[string(d.scratch)]
+		c.number, known = d.plan.numbers[string(d.scratch)]
 		return err
 	})
 	if !named {
 		d.conditions.malformed = true
-	} else if known {
+		return err
+	}
+	d.conditions.saw(c)
+	if known {
 		d.conditions.add(c)
 	}
 	return err
@@ -269,7 +295,7 @@ func (d *decoder) conditionMap() error {
 			return err
 		}
 		d.scratch = appendUnquoted(d.scratch[:0], name)
-		number, known := d.types[string(d.scratch)]
+		number, known := d.plan.numbers[string(d.scratch)]
 		c := foundCondition{number: number, status: observed.Unreadable}
 		if d.json.PeekKind() == '{' {
 			err = d.members(func(name string) error { return d.conditionField(name, &c) })
@@ -279,6 +305,7 @@ func (d *decoder) conditionMap() error {
 		if err != nil {
 			return err
 		}
+		d.conditions.saw(c)
 		if known {
 			d.conditions.add(c)
 		}
@@ -294,7 +321,13 @@ func (d *decoder) conditionField(name string, c *foundCondition) (err error) {
 		c.status, err = d.conditionStatus()
 	case `"lastTransitionTime"`:
 		d.scratch, err = d.appendText(d.scratch[:0])
-		c.since = d.conditions.keep(d.scratch)
+		c.since = d.conditions.keep(d.scratch, maxTime)
+	case `"reason"`:
+		if len(d.plan.reasons) == 0 {
+			return d.json.SkipValue()
+		}
+		d.scratch, err = d.appendText(d.scratch[:0])
+		c.reason = d.conditions.keep(d.scratch, expression.MaxLength)
 	case `"observedGeneration"`:
 		c.observed, err = d.number()
 	default:
@@ -329,11 +362,7 @@ func (d *decoder) number() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	out, err := strconv.ParseInt(string(value), 10, 64)
-	if err != nil {
-		return 0, nil //nolint:nilerr // a fraction, or beyond any generation
-	}
-	return out, nil
+	return integerOf(value), nil
 }
 
 func (d *decoder) errorField(name string, status *metav1.Status) error {
@@ -354,9 +383,14 @@ func (d *decoder) errorField(name string, status *metav1.Status) error {
 	return err
 }
 
-// members calls yield with the quoted name of each member of the next value. yield must read the value of the member;
-// the name is valid until it does. A value that is not an object is skipped.
+// members is rawMembers with the memberName of each member.
 func (d *decoder) members(yield func(name string) error) error {
+	return d.rawMembers(func(quoted []byte) error { return yield(memberName(quoted)) })
+}
+
+// rawMembers calls yield with the quoted name of each member of the next value. yield must read the value of the member;
+// the name is valid until it does. A value that is not an object is skipped.
+func (d *decoder) rawMembers(yield func(quoted []byte) error) error {
 	if d.json.PeekKind() != '{' {
 		return d.json.SkipValue()
 	}
@@ -368,7 +402,7 @@ func (d *decoder) members(yield func(name string) error) error {
 		if err != nil {
 			return err
 		}
-		if err := yield(memberName(name)); err != nil {
+		if err := yield(name); err != nil {
 			return err
 		}
 	}
@@ -399,8 +433,8 @@ func (d *decoder) elements(yield func() error) error {
 var memberNames = func() map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{
-		"type", "object", "metadata", "items", "resourceVersion", "continue", "status", "message", "reason", "code",
-		"name", "namespace", "annotations", "conditions", "generation", "observedGeneration", "lastTransitionTime", metav1.InitialEventsAnnotationKey,
+		"type", "object", "metadata", "spec", "items", "resourceVersion", "continue", "status", "message", "reason", "code",
+		"name", "namespace", "annotations", "conditions", "observedGeneration", "lastTransitionTime", metav1.InitialEventsAnnotationKey,
 	} {
 		out[`"`+name+`"`] = `"` + name + `"`
 	}

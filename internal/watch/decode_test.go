@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,14 +23,6 @@ import (
 // asked are the condition types that the decoder tests look for, in the order of their numbers.
 var asked = []string{"Migrating", "Ready", "Datenbank läuft 🚀"}
 
-func typeNumbers() map[string]uint8 {
-	out := map[string]uint8{}
-	for i, t := range asked {
-		out[t] = uint8(i)
-	}
-	return out
-}
-
 // seen is an event as the decoder returns it.
 type seen struct {
 	Kind                     apiwatch.EventType
@@ -45,7 +38,13 @@ func see(kind apiwatch.EventType, o *object) seen {
 	}
 }
 
-func decoderOf(r io.Reader, types map[string]uint8) *decoder { return newDecoder(r, types, func() {}) }
+func decoderOf(r io.Reader, terms ...string) *decoder {
+	plan, err := newPlan(terms)
+	if err != nil {
+		panic(err)
+	}
+	return newDecoder(r, plan, func() {})
+}
 
 // has returns a condition that is not stale.
 func has(conditionType string, status observed.Status) observed.Condition {
@@ -262,7 +261,7 @@ func TestDecodeEvent(t *testing.T) {
 			const other = `{"type":"ADDED","object":{"metadata":{"name":"n","namespace":"ns","resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}},"status":{"conditions":[{"type":"Migrating","status":"False"}]}}}`
 			wantOther := seen{Kind: apiwatch.Added, Namespace: "ns", Name: "n", Version: "1", InitialEnd: true, Conditions: conditions(has("Migrating", observed.False))}
 			want := []seen{wantOther, tc.want, wantOther}
-			s := &eventStream{decoder: decoderOf(strings.NewReader(other+tc.event+"\n"+other), typeNumbers())}
+			s := &eventStream{decoder: decoderOf(strings.NewReader(other+tc.event+"\n"+other), asked...)}
 			var got []seen
 			for range want {
 				kind, o, err := s.Decode()
@@ -324,7 +323,7 @@ func TestDecodeErrorEvent(t *testing.T) {
 		for _, initial := range []*objectBatch{nil, {Object: noMeta}} {
 			t.Run(fmt.Sprintf("%s/initial=%t", name, initial != nil), func(t *testing.T) {
 				text := `{"type":"ERROR","object":` + tc.object + `}`
-				s := &eventStream{decoder: decoderOf(strings.NewReader(text), typeNumbers()), initial: initial}
+				s := &eventStream{decoder: decoderOf(strings.NewReader(text), asked...), initial: initial}
 				kind, o, err := s.Decode()
 				if err != nil || kind != apiwatch.Error {
 					t.Fatalf("%s\nwant an ERROR event, got %q, %v", tc.reason, kind, err)
@@ -360,7 +359,7 @@ func TestDecodeCutOff(t *testing.T) {
 			if n == 0 && name != "by the transport" && name != "by something else" {
 				want = io.EOF
 			}
-			s := &eventStream{decoder: decoderOf(read.from, typeNumbers())}
+			s := &eventStream{decoder: decoderOf(read.from, asked...)}
 			_, _, err := s.Decode()
 			if isEOF := want != lost; isEOF && err != want || !errors.Is(err, want) { //nolint:errorlint // as is
 				t.Errorf("after %d bytes, %s: want %v, got %v", n, name, want, err)
@@ -376,12 +375,12 @@ func TestDecodeGarbage(t *testing.T) {
 		`{"type":"ADDED","object":{"metadata":{"name":"a` + "\n" + `b"}}}`, `<html>Bad Gateway</html>`, "\x00\x01\x02",
 		`{}`, `[]`, `7`, `null`, `{"type":7}`, strings.Repeat(`[`, 20_000), `{"type":"ADDED","object":` + strings.Repeat(`{"status":`, 20_000),
 	} {
-		s := &eventStream{decoder: decoderOf(strings.NewReader(text), typeNumbers())}
+		s := &eventStream{decoder: decoderOf(strings.NewReader(text), asked...)}
 		if kind, o, err := s.Decode(); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("%.40q: want an error, got %v, %v, %v", text, kind, o, err)
 		}
 		for _, list := range []string{text, `{"items":` + text} {
-			if _, _, err := decoderOf(strings.NewReader(list), typeNumbers()).list(); err == nil {
+			if _, _, err := decoderOf(strings.NewReader(list), asked...).list(); err == nil {
 				t.Errorf("%.40q as a list: want an error", list)
 			}
 		}
@@ -418,7 +417,7 @@ func TestDecodeList(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			meta, objects, err := decoderOf(strings.NewReader(tc.list), typeNumbers()).list()
+			meta, objects, err := decoderOf(strings.NewReader(tc.list), asked...).list()
 			if err != nil {
 				t.Fatalf("%s\n%v", tc.reason, err)
 			}
@@ -447,7 +446,7 @@ func TestDecodeInitial(t *testing.T) {
 	text := event("ADDED", "a", "True") + event("ADDED", "b", "True") + bookmark + event("ADDED", "c", "False") +
 		event("MODIFIED", "b", "Unknown") + event("DELETED", "a", "True") + event("DELETED", "z", "True") + end +
 		event("DELETED", "c", "False")
-	s := &eventStream{decoder: decoderOf(strings.NewReader(text), typeNumbers()), initial: &objectBatch{Object: noMeta}}
+	s := &eventStream{decoder: decoderOf(strings.NewReader(text), asked...), initial: &objectBatch{Object: noMeta}}
 
 	kind, o, err := s.Decode()
 	w, ok := o.(*objectBatch)
@@ -492,13 +491,14 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"generation":3},"status":{"conditions":[{"type":"Ready","status":true,"observedGeneration":2},{"status":"FALSE","type":"Migrating","observedGeneration":3}]}}`))
 	f.Add([]byte(`{"metadata":{"generation":1e3},"status":{"conditions":{"Ready":{"status":"True"},"Migrating":false,"x":[]}}}`))
 	f.Add([]byte(`{"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"},{"type":"Ready","status":"x","lastTransitionTime":7}]}}`))
+	f.Add([]byte(`{"status":{"observedGeneration":2,"conditions":[{"type":"Ready","status":"True","observedGeneration":3},{"type":"Migrating","status":"True"}]},"metadata":{"generation":3}}`))
 	f.Add([]byte(`[{"type":"ADDED","object":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, decode := range []func(d *decoder) error{
 			func(d *decoder) error { _, _, err := d.event(); return err },
 			func(d *decoder) error { _, _, err := d.list(); return err },
 		} {
-			d := decoderOf(bytes.NewReader(data), typeNumbers())
+			d := decoderOf(bytes.NewReader(data), asked...)
 			for range len(data) + 2 { // each takes at least one byte
 				if err := decode(d); err != nil {
 					break
@@ -515,7 +515,7 @@ func FuzzDecode(f *testing.F) {
 		if _, ok := event["object"].(map[string]any); !ok {
 			return
 		}
-		kind, r, err := decoderOf(bytes.NewReader(text), typeNumbers()).event()
+		kind, r, err := decoderOf(bytes.NewReader(text), asked...).event()
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -556,7 +556,7 @@ func referenceOf(event map[string]any) reference {
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	status, _ := object["status"].(map[string]any)
-	out.Pattern, out.Exact = referencePattern(status["conditions"], referenceNumber(metadata["generation"]))
+	out.Pattern, out.Exact = referencePattern(status["conditions"], referenceNumber(metadata["generation"]), referenceNumber(status["observedGeneration"]))
 	return out
 }
 
@@ -572,7 +572,7 @@ func referenceNumber(value any) int64 {
 
 // referencePattern returns the pattern of fully parsed conditions. It is not exact for a map, whose order is lost, and
 // for a type that occurs several times: TestDecodeEvent has these.
-func referencePattern(conditions any, generation int64) (pattern string, exact bool) {
+func referencePattern(conditions any, generation, observedGeneration int64) (pattern string, exact bool) {
 	list, isList := conditions.([]any)
 	if !isList && conditions != nil {
 		_, isMap := conditions.(map[string]any)
@@ -584,19 +584,22 @@ func referencePattern(conditions any, generation int64) (pattern string, exact b
 	for _, c := range list {
 		fields, _ := c.(map[string]any)
 		conditionType, ok := fields["type"].(string)
-		number, known := typeNumbers()[conditionType]
+		number := slices.Index(asked, conditionType)
 		switch {
 		case !ok:
 			broken = true
 			continue
-		case !known:
+		case number < 0:
 			continue
 		case seen[conditionType]:
 			return "", false
 		}
 		seen[conditionType] = true
-		observed := referenceNumber(fields["observedGeneration"])
-		out = append(out, number, stateOf(referenceStatus(fields["status"]), observed > 0 && observed < generation))
+		observed := observedGeneration
+		if own := referenceNumber(fields["observedGeneration"]); own > 0 {
+			observed = own
+		}
+		out = append(out, uint8(number), stateOf(referenceStatus(fields["status"]), observed > 0 && observed < generation))
 	}
 	if broken {
 		out = append(out, malformed)

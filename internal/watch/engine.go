@@ -77,7 +77,7 @@ func (e *Engine) all() []*source {
 // Subscribe judges the objects of a target until the Subscription is closed.
 //
 // It returns an error if the Engine is closed or no client can be created for the target's identity, and
-// ErrTooManyTypes. Later errors, such as a missing permission, are in the Snapshot of the Subscription and are retried.
+// ErrTooManyTerms. Later errors, such as a missing permission, are in the Snapshot of the Subscription and are retried.
 func (e *Engine) Subscribe(request Request) (*Subscription, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -63,7 +63,7 @@ func TestStale(t *testing.T) {
 func subscribeAlone(t *testing.T, engine *Engine) *Subscription {
 	t.Helper()
 	r := request(make(chan struct{}, 1))
-	r.Types = []string{"A"}
+	r.Terms = []string{"A"}
 	sub, err := engine.Subscribe(r)
 	if err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ func hostileHeap(t *testing.T, message func(object, condition int) string) (sett
 	for range hostileReadings {
 		notified := make(chan struct{}, 1)
 		r := request(notified)
-		r.Types, r.Judge, r.Explain = hostileExpression(t)
+		r.Terms, r.Judge, r.Explain = hostileExpression(t)
 		sub, err := engine.Subscribe(r)
 		if err != nil {
 			t.Fatal(err)
@@ -178,12 +178,12 @@ func serving(write func(io.Writer)) http.Handler {
 
 // TestPack verifies that a pattern is short, and that a long one loses only the order of its conditions.
 func TestPack(t *testing.T) {
-	types := hostileTypeNames(MaxTypes)
-	for _, n := range []int{0, 1, maxOrdered, maxOrdered + 1, MaxTypes} {
+	types := hostileTypeNames(MaxTerms)
+	for _, n := range []int{0, 1, maxOrdered, maxOrdered + 1, MaxTerms} {
 		var pattern []byte
 		var want []observed.Condition
 		for i := range n {
-			number := uint8(MaxTypes - 1 - i)
+			number := uint8(MaxTerms - 1 - i)
 			status, stale := observed.Status(i%4), i%5 == 0
 			pattern = append(pattern, number, stateOf(status, stale))
 			want = append(want, observed.Condition{Type: types[number], Status: status, Stale: stale && (status == observed.True || status == observed.False)})
@@ -209,24 +209,24 @@ func TestTooManyTypes(t *testing.T) {
 	engine := silentEngine(t)
 	r := request(make(chan struct{}, 1))
 	subscribe := func(from, to int) (*Subscription, error) {
-		r.Types = hostileTypeNames(to)[from:]
+		r.Terms = hostileTypeNames(to)[from:]
 		return engine.Subscribe(r)
 	}
-	if _, err := subscribe(0, MaxTypes+1); !errors.Is(err, ErrTooManyTypes) || len(engine.sources) > 0 {
+	if _, err := subscribe(0, MaxTerms+1); !errors.Is(err, ErrTooManyTerms) || len(engine.sources) > 0 {
 		t.Fatalf("Subscription with too many types: got %v and %d watches", err, len(engine.sources))
 	}
-	half, err := subscribe(0, MaxTypes/2)
+	half, err := subscribe(0, MaxTerms/2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := subscribe(1, MaxTypes); err != nil {
+	if _, err := subscribe(1, MaxTerms); err != nil {
 		t.Fatalf("types of both Subscriptions must count once: %v", err)
 	}
-	if _, err := subscribe(1, MaxTypes+1); !errors.Is(err, ErrTooManyTypes) {
+	if _, err := subscribe(1, MaxTerms+1); !errors.Is(err, ErrTooManyTerms) {
 		t.Fatalf("two Subscriptions with too many types together: got %v", err)
 	}
 	half.Close()
-	if _, err := subscribe(1, MaxTypes+1); err != nil {
+	if _, err := subscribe(1, MaxTerms+1); err != nil {
 		t.Fatalf("after the first Subscription was closed: %v", err)
 	}
 }
@@ -236,7 +236,7 @@ func TestTypesChange(t *testing.T) {
 	engine := silentEngine(t)
 	subscribe := func(types ...string) *Subscription {
 		r := request(make(chan struct{}, 1))
-		r.Types = types
+		r.Terms = types
 		sub, err := engine.Subscribe(r)
 		if err != nil {
 			t.Fatal(err)
@@ -275,7 +275,7 @@ func TestRelease(t *testing.T) {
 			`{"type":"MODIFIED","object":{"metadata":{"name":"foo-%d"},"status":{"conditions":[{"type":"%s","status":"True"},{"type":"Ready","status":"True"}]}}}`+"\n",
 			i, strings.Repeat("x", i%5*(maxKept-100)))
 	}
-	d := decoderOf(strings.NewReader(text.String()), typeNumbers())
+	d := decoderOf(strings.NewReader(text.String()), asked...)
 	for i := range 50 {
 		_, r, err := d.event()
 		if err != nil {

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/operator-status/operator-status/internal/observed"
@@ -39,11 +38,11 @@ func (l *Lister) List(ctx context.Context, request Request) (observed.Snapshot, 
 	if err != nil {
 		return observed.Snapshot{}, err
 	}
-	numbers, err := number(request.Types)
+	plan, err := newPlan(request.Terms)
 	if err != nil {
 		return observed.Snapshot{}, err
 	}
-	pages := listWatch{target: request.Target, client: client, types: numbers, heard: func() {}}
+	pages := listWatch{target: request.Target, client: client, plan: plan, heard: func() {}}
 	for {
 		out, err := l.list(ctx, request, pages)
 		if !apierrors.IsResourceExpired(err) || ctx.Err() != nil {
@@ -81,20 +80,8 @@ func onePage(ctx context.Context, pages listWatch, options metav1.ListOptions) (
 
 // judge returns the Snapshot that a Subscription has of objects.
 func judge(request Request, objects contents) observed.Snapshot {
-	s := &source{contents: objects, filled: 1, filledTypes: request.Types}
+	s := &source{contents: objects, filled: 1, filledTerms: request.Terms}
 	sub := &Subscription{source: s, request: request}
 	sub.recount(s)
 	return sub.snapshot(s)
-}
-
-// number numbers condition types, in their order.
-func number(types []string) (map[string]uint8, error) {
-	if len(types) > MaxTypes {
-		return nil, fmt.Errorf("looking for %d conditions: %w", len(types), ErrTooManyTypes)
-	}
-	out := make(map[string]uint8, len(types))
-	for i, t := range types {
-		out[t] = uint8(i)
-	}
-	return out, nil
 }

@@ -21,7 +21,7 @@ import (
 type listWatch struct {
 	target Target
 	client rest.Interface
-	types  map[string]uint8
+	plan   *plan
 
 	// failed is called with the error of a failed list or watch, worked when a watch has been opened, and heard for each
 	// object and bookmark.
@@ -48,7 +48,7 @@ func (l listWatch) list(ctx context.Context, options metav1.ListOptions) (*page,
 		return nil, err
 	}
 	defer func() { _ = body.Close() }() // read to its end, or failed
-	meta, objects, err := newDecoder(body, l.types, l.heard).list()
+	meta, objects, err := newDecoder(body, l.plan, l.heard).list()
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (l listWatch) WatchWithContext(ctx context.Context, options metav1.ListOpti
 		}
 		return nil, err
 	}
-	events := &eventStream{decoder: newDecoder(body, l.types, l.heard), body: body}
+	events := &eventStream{decoder: newDecoder(body, l.plan, l.heard), body: body}
 	if initial {
 		events.initial = &objectBatch{Object: noMeta, streamed: true}
 	} else {

@@ -40,15 +40,36 @@ func BenchmarkMemoryPerObject(b *testing.B) {
 	}
 }
 
-// heapOf returns how much the heap grows when n objects are read, settled and at its peak.
-func heapOf(b *testing.B, n int) (settled, peak float64) {
+// BenchmarkFields compares the memory for each custom resource, and the time to read them all, with expressions that also
+// compare fields to expressions over conditions alone.
+func BenchmarkFields(b *testing.B) {
+	fields := []string{"status.replicas == 3", `status.phase in ("Running", "Paused")`, "spec.replicas <= status.replicas", `Ready.reason != "Paused"`, "Settled"}
+	for _, n := range []int{10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				start := time.Now()
+				plain, _ := heapOf(b, n)
+				between := time.Now()
+				settled, peak := heapOf(b, n, fields...)
+				b.ReportMetric(settled/float64(n), "settled-B/CR")
+				b.ReportMetric(peak/float64(n), "peak-B/CR")
+				b.ReportMetric(settled/plain, "memory-x-of-conditions")
+				b.ReportMetric(float64(time.Since(between))/float64(between.Sub(start)), "time-x-of-conditions")
+			}
+		})
+	}
+}
+
+// heapOf returns how much the heap grows when n objects are read, settled and at its peak. More terms are those beside the
+// conditions.
+func heapOf(b *testing.B, n int, more ...string) (settled, peak float64) {
 	server := manyObjects(b, n)
 	engine := New(&rest.Config{Host: server.URL}, logr.Discard())
 	defer engine.Close()
 
 	base := heapAfterGC()
 	highest, stop := watchHeap()
-	sub := subscribeAndFill(b, engine)
+	sub := subscribeAndFill(b, engine, more...)
 	stop()
 	after := heapAfterGC()
 	if got := sub.Snapshot().Total; got != n {
@@ -133,10 +154,12 @@ func fromProc(field string) int {
 	panic("no " + field)
 }
 
-func subscribeAndFill(b *testing.B, engine *Engine) *Subscription {
+func subscribeAndFill(b *testing.B, engine *Engine, more ...string) *Subscription {
 	b.Helper()
 	notified := make(chan struct{}, 1)
-	sub, err := engine.Subscribe(request(notified))
+	r := request(notified)
+	r.Terms = append(r.Terms, more...)
+	sub, err := engine.Subscribe(r)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -150,7 +173,7 @@ func subscribeAndFill(b *testing.B, engine *Engine) *Subscription {
 func request(notified chan<- struct{}) Request {
 	return Request{
 		Target: Target{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}},
-		Types:  []string{"Migrating", "Ready"},
+		Terms:  []string{"Migrating", "Ready"},
 		Judge: func(conditions []observed.Condition) observed.Verdict {
 			for _, c := range conditions {
 				if c.Type == "Migrating" && c.Status == observed.True {

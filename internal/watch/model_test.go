@@ -190,7 +190,7 @@ func (m *model) subscribe(t *testing.T) string {
 		c.types = append(c.types, m.conditionType())
 	}
 	sub, err := m.engine.Subscribe(Request{
-		Target: foos, Types: c.types, Judge: c.judge, Explain: c.explain, Listed: m.random.IntN(12), Preferred: []string{"", "ns2"}[m.random.IntN(2)],
+		Target: foos, Terms: c.types, Judge: c.judge, Explain: c.explain, Listed: m.random.IntN(12), Preferred: []string{"", "ns2"}[m.random.IntN(2)],
 		Notify: func(urgent bool) {
 			c.notified++
 			if urgent {

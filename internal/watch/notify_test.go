@@ -43,7 +43,7 @@ type script struct {
 // scriptOf returns a script for the current reading of a Subscription's source.
 func scriptOf(sub *Subscription) script {
 	s := sub.source
-	return script{reading: reading{source: s, round: s.round}, numbers: maps.Clone(s.numbers)}
+	return script{reading: reading{source: s, round: s.round}, numbers: maps.Clone(s.plan.numbers)}
 }
 
 func (s script) object(name, conditions string) *object {
@@ -55,7 +55,7 @@ func (s script) object(name, conditions string) *object {
 			found = append(found, foundCondition{number: number, status: statusOf([]byte(status))})
 		}
 	}
-	pattern := (&conditionReader{found: found}).appendPattern(nil, 0)
+	pattern := (&conditionReader{found: found}).appendPattern(nil, 0, 0)
 	namespace, name, _ := strings.Cut(name, "/")
 	return newObject(record{key: []byte(namespace + string(keySeparator) + name), pattern: string(pattern)})
 }
@@ -191,7 +191,7 @@ func TestNotify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			sub, err := silentEngine(t).Subscribe(Request{
-				Target: foos, Types: []string{"Blocks", "Tells", "Idle"}, Listed: 2,
+				Target: foos, Terms: []string{"Blocks", "Tells", "Idle"}, Listed: 2,
 				Judge: judging(explain), Explain: explain,
 				Notify: func(isUrgent bool) {
 					if isUrgent {
@@ -232,7 +232,7 @@ func TestAfterClose(t *testing.T) {
 			engine := silentEngine(t)
 			notified := 0
 			sub, err := engine.Subscribe(Request{
-				Target: foos, Types: []string{"A"}, Listed: 1, Notify: func(bool) { notified++ },
+				Target: foos, Terms: []string{"A"}, Listed: 1, Notify: func(bool) { notified++ },
 				Judge:   func([]observed.Condition) observed.Verdict { return observed.Verdict{Important: true} },
 				Explain: func([]observed.Condition) observed.Explanation { return observed.Explanation{Important: "something"} },
 			})

@@ -21,17 +21,16 @@ func statusOf(text []byte) observed.Status {
 	}
 }
 
-// MaxTypes is how many condition types the Subscriptions to one Target may need together.
-const MaxTypes = 256
+// MaxTerms is how many terms of expressions the Subscriptions to one Target may need together.
+const MaxTerms = 256
 
-// A pattern encodes which of the requested conditions an object has, in its own order, and their states: two bytes
-// each, the number of the type and the state. A pattern of more than maxOrdered conditions is packed instead: each bit
+// A pattern encodes which of the requested conditions an object has, in its own order, then which of the comparisons are
+// known, and their states: two bytes each, the number of the term and the state. A pattern of more than maxOrdered conditions is packed instead: each bit
 // of the state of each number has a plane of its own, and the order is lost. A last byte, malformed, is added if parts of
-// the object's conditions are not conditions. So no pattern is longer than packedSize+1, regardless of an object's
-// conditions.
+// the object's conditions are not conditions. So no pattern is longer than packedSize+1, regardless of an object.
 const (
 	patternEntry = 2
-	plane        = MaxTypes / 8
+	plane        = MaxTerms / 8
 	planes       = 3
 	packedSize   = plane * planes
 	maxOrdered   = packedSize/patternEntry - 1

@@ -201,7 +201,7 @@ func requestFor(target watch.Target, conditionTypes ...string) watch.Request {
 		return out
 	}
 	return watch.Request{
-		Target: target, Types: conditionTypes, Listed: 1000,
+		Target: target, Terms: conditionTypes, Listed: 1000,
 		Judge: func(conditions []observed.Condition) observed.Verdict {
 			return observed.Verdict{Blocks: explain(conditions).Blocks != ""}
 		},

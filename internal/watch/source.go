@@ -27,10 +27,10 @@ type source struct {
 	contents
 	subs map[*Subscription]struct{}
 
-	// types are the condition types that the current reading looks for, and numbers are their numbers in patterns. The
-	// patterns in contents use the numbers of the reading that filled it, whose types are filledTypes.
-	types, filledTypes []string
-	numbers            map[string]uint8
+	// terms are those that the current reading looks for, by its plan. The patterns in contents use the numbers of the
+	// reading that filled it, whose terms are filledTerms.
+	terms, filledTerms []string
+	plan               *plan
 
 	round  int // number of the current reading
 	filled int // number of the reading that filled contents, or 0 before the first
@@ -71,20 +71,22 @@ func newSource(target Target, client rest.Interface, log logr.Logger, errors *pr
 	}
 }
 
-// ErrTooManyTypes is the error of Subscribe if all Subscriptions to the Target together need more than MaxTypes
+// ErrTooManyTerms is the error of Subscribe if all Subscriptions to the Target together need more than MaxTerms
 // condition types.
-var ErrTooManyTypes = fmt.Errorf("more than %d condition types", MaxTypes)
+var ErrTooManyTerms = fmt.Errorf("more than %d condition types and comparisons", MaxTerms)
 
 // subscribe adds a Subscription. If the current reading lacks some of its condition types, a new reading starts.
 func (s *source) subscribe(sub *Subscription) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cancel == nil || !s.looksFor(sub.request.Types) {
-		types := s.typesWith(sub)
-		if len(types) > MaxTypes {
-			return ErrTooManyTypes
+	if s.cancel == nil || !s.looksFor(sub.request.Terms) {
+		terms := s.termsWith(sub)
+		plan, err := newPlan(terms)
+		if err != nil {
+			return err
 		}
-		s.read(types)
+		s.terms, s.plan = terms, plan
+		s.read()
 	}
 	sub.needs = s.round
 	s.subs[sub] = struct{}{}
@@ -92,16 +94,16 @@ func (s *source) subscribe(sub *Subscription) error {
 	return nil
 }
 
-// looksFor reports whether the current reading looks for all of those types.
-func (s *source) looksFor(types []string) bool {
-	return !slices.ContainsFunc(types, func(t string) bool { _, ok := s.numbers[t]; return !ok })
+// looksFor reports whether the current reading looks for all of those terms.
+func (s *source) looksFor(terms []string) bool {
+	return !slices.ContainsFunc(terms, func(t string) bool { _, ok := s.plan.numbers[t]; return !ok })
 }
 
-// typesWith returns the condition types that the Subscriptions and one more need, sorted, each once.
-func (s *source) typesWith(more *Subscription) []string {
-	out := slices.Clone(more.request.Types)
+// termsWith returns the terms that the Subscriptions and one more need, sorted, each once.
+func (s *source) termsWith(more *Subscription) []string {
+	out := slices.Clone(more.request.Terms)
 	for sub := range s.subs {
-		out = append(out, sub.request.Types...)
+		out = append(out, sub.request.Terms...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -118,10 +120,8 @@ func (s *source) unsubscribe(sub *Subscription) int {
 	return len(s.subs)
 }
 
-// read starts a reading that looks for those types, and stops the previous one.
-func (s *source) read(types []string) {
-	numbers, _ := number(types) // subscribe limits them
-	s.types, s.numbers = types, numbers
+// read starts a reading by the plan, and stops the previous one.
+func (s *source) read() {
 	if s.cancel != nil {
 		s.cancel()
 	}
@@ -131,7 +131,7 @@ func (s *source) read(types []string) {
 	s.began = uptime()
 	r := reading{source: s, round: s.round}
 	reflector := cache.NewReflectorWithOptions(
-		listWatch{target: s.target, client: s.client, types: numbers, failed: r.failed, worked: r.worked, heard: s.hear},
+		listWatch{target: s.target, client: s.client, plan: s.plan, failed: r.failed, worked: r.worked, heard: s.hear},
 		nil, r,
 		cache.ReflectorOptions{Name: "conditions of " + s.target.Resource.GroupResource().String(), Backoff: backoff()},
 	)
@@ -158,7 +158,7 @@ func (s *source) review(now time.Duration) {
 	defer s.mu.Unlock()
 	if s.err == nil && min(s.silence(now), now-s.began) > silentFor {
 		s.log.Info("Relisting, since the API server has sent nothing", "for", silentFor.String())
-		s.read(s.types)
+		s.read()
 		s.began = now
 	}
 	if stale := s.isStale(now); stale != s.stale {
@@ -309,7 +309,7 @@ func (s *source) remove(key string) {
 }
 
 func (s *source) replace(all contents) {
-	s.contents, s.filled, s.filledTypes = all, s.round, s.types
+	s.contents, s.filled, s.filledTerms = all, s.round, s.terms
 	s.stale = s.isStale(uptime())
 	for sub := range s.subs {
 		sub.recount(s)

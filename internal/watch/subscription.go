@@ -12,11 +12,12 @@ import (
 type Request struct {
 	Target Target
 
-	// Types are the condition types that Judge reads.
-	Types []string
+	// Terms are the terms of expressions that Judge reads: condition types and comparisons.
+	Terms []string
 
 	// Judge returns the Verdict for an object's conditions. It receives the conditions that any Request of the same
-	// Target asks for, each type once, in the object's own order or, if very many, sorted by type. The Verdict must
+	// Target asks for, each type once, in the object's own order, followed by the comparisons that are known, or all sorted
+	// if very many. The Verdict must
 	// not depend on anything else, since Judge is called once for all objects with equal conditions.
 	Judge func([]observed.Condition) observed.Verdict
 
@@ -188,7 +189,7 @@ func (sub *Subscription) snapshot(s *source) observed.Snapshot {
 }
 
 func (sub *Subscription) explain(s *source, pattern string) observed.Explanation {
-	return sub.request.Explain(conditionsOf(pattern, s.filledTypes))
+	return sub.request.Explain(conditionsOf(pattern, s.filledTerms))
 }
 
 // judge judges the pattern of that number.
@@ -196,7 +197,7 @@ func (sub *Subscription) judge(s *source, number uint32) {
 	for len(sub.verdicts) <= int(number) {
 		sub.verdicts = append(sub.verdicts, 0)
 	}
-	sub.verdicts[number] = bitsOf(sub.request.Judge(conditionsOf(s.patterns.entries[number].pattern, s.filledTypes)))
+	sub.verdicts[number] = bitsOf(sub.request.Judge(conditionsOf(s.patterns.entries[number].pattern, s.filledTerms)))
 }
 
 // stateIf returns the state of an object whose pattern has that number, or the zero state if it does not exist.

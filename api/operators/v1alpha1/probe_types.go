@@ -39,7 +39,7 @@ const (
 )
 
 // Annotations that authors of operators set. The value is an expression over the condition types in
-// `.status.conditions` of the custom resources.
+// `.status.conditions` and the fields of the custom resources.
 const (
 	// AnnotationUpgradeable on a CustomResourceDefinition defines when the operator may be updated, for example
 	// "!Migrating".
@@ -119,15 +119,16 @@ type ProbedOperator struct {
 	Name string `json:"name"`
 }
 
-// ProbeResource names one kind of custom resource and the expressions that evaluate its conditions.
+// ProbeResource names one kind of custom resource and the expressions that evaluate its conditions and fields.
 //
 // The validation rules accept exactly the expressions that internal/expression parses: every token is in a valid
 // position, and parentheses pair and nest no deeper than eight.
 // +kubebuilder:validation:XValidation:rule="has(self.name) || has(self.resource)",message="name is required: the name of a CustomResourceDefinition, such as foos.example.com"
 // +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.resource) || self.name == self.resource",message="name and resource are the same field: set only one of them"
-// +kubebuilder:validation:XValidation:rule="!has(self.upgradeable) || (self.upgradeable + '&&').matches('^([\\\\s!(]*([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9][\\\\s)]*(&&|[|][|]))+$')",message="upgradeable is not a valid expression: join condition types (CamelCase or foo.example.com/CamelCase) with && and ||, negate with !, group with parentheses, as in \"!Migrating && (Ready || example.com/Done)\""
-// +kubebuilder:validation:XValidation:rule="!has(self.upgradeable) || self.upgradeable.matches('^[^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*([(][^()]*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*[)][^()]*)*$')",message="upgradeable is not a valid expression: its parentheses are unbalanced, or nested deeper than 8"
-// +kubebuilder:validation:XValidation:rule="!has(self.important) || (self.important + '||').matches('^(\\\\s*([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]\\\\s*[|][|])+$')",message="important is not a valid expression: it may only join condition types (CamelCase or foo.example.com/CamelCase) with ||, as in \"BadConnectivity || UnhealthyDatabase\""
+// +kubebuilder:validation:XValidation:rule="!has(self.upgradeable) || (self.upgradeable + '&&').matches('^([\\\\s!(]*(((metadata|spec|status)([.][-A-Za-z0-9_]+|\\\\[[-A-Za-z0-9_./]+\\\\])+|([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9][.]reason)(\\\\s*(==|!=|<=?|>=?)\\\\s*((\"[^\"\\\\\\\\]*\"|true|false|-?[0-9]{1,18}([.][0-9]{1,9})?([mkMGTPE]|[KMGTPE]i)?)|(metadata|spec|status)([.][-A-Za-z0-9_]+|\\\\[[-A-Za-z0-9_./]+\\\\])+)|\\\\s+in\\\\s*[(]\\\\s*(\"[^\"\\\\\\\\]*\"|true|false|-?[0-9]{1,18}([.][0-9]{1,9})?([mkMGTPE]|[KMGTPE]i)?)(\\\\s*,\\\\s*(\"[^\"\\\\\\\\]*\"|true|false|-?[0-9]{1,18}([.][0-9]{1,9})?([mkMGTPE]|[KMGTPE]i)?))*\\\\s*[)])|([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])[\\\\s)]*(&&|[|][|]))+$')",message="upgradeable is not a valid expression: join condition types (CamelCase or foo.example.com/CamelCase) and comparisons of fields with && and ||, negate with !, group with parentheses, as in !Migrating && (Ready || status.phase == \"Running\")"
+// +kubebuilder:validation:XValidation:rule="!has(self.upgradeable) || self.upgradeable.matches('^([^()\"]|\"[^\"]*\")*([(]([^()\"]|\"[^\"]*\")*([(]([^()\"]|\"[^\"]*\")*([(]([^()\"]|\"[^\"]*\")*([(]([^()\"]|\"[^\"]*\")*([(]([^()\"]|\"[^\"]*\")*([(]([^()\"]|\"[^\"]*\")*([(]([^()\"]|\"[^\"]*\")*([(]([^()\"]|\"[^\"]*\")*[)]([^()\"]|\"[^\"]*\")*)*[)]([^()\"]|\"[^\"]*\")*)*[)]([^()\"]|\"[^\"]*\")*)*[)]([^()\"]|\"[^\"]*\")*)*[)]([^()\"]|\"[^\"]*\")*)*[)]([^()\"]|\"[^\"]*\")*)*[)]([^()\"]|\"[^\"]*\")*)*[)]([^()\"]|\"[^\"]*\")*)*$')",message="upgradeable is not a valid expression: its parentheses are unbalanced, or nested deeper than 8"
+// +kubebuilder:validation:XValidation:rule="!has(self.important) || (self.important + '||').matches('^(\\\\s*(((metadata|spec|status)([.][-A-Za-z0-9_]+|\\\\[[-A-Za-z0-9_./]+\\\\])+|([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9][.]reason)(\\\\s*(==|!=|<=?|>=?)\\\\s*((\"[^\"\\\\\\\\]*\"|true|false|-?[0-9]{1,18}([.][0-9]{1,9})?([mkMGTPE]|[KMGTPE]i)?)|(metadata|spec|status)([.][-A-Za-z0-9_]+|\\\\[[-A-Za-z0-9_./]+\\\\])+)|\\\\s+in\\\\s*[(]\\\\s*(\"[^\"\\\\\\\\]*\"|true|false|-?[0-9]{1,18}([.][0-9]{1,9})?([mkMGTPE]|[KMGTPE]i)?)(\\\\s*,\\\\s*(\"[^\"\\\\\\\\]*\"|true|false|-?[0-9]{1,18}([.][0-9]{1,9})?([mkMGTPE]|[KMGTPE]i)?))*\\\\s*[)])|([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])\\\\s*[|][|])+$')",message="important is not a valid expression: it may only join condition types (CamelCase or foo.example.com/CamelCase) and comparisons of fields with ||, as in \"BadConnectivity || UnhealthyDatabase\""
+// +kubebuilder:validation:XValidation:rule="(!has(self.upgradeable) || !self.upgradeable.matches('(^(|([^\"]|\"[^\"]*\")*[!(&|])\\\\s*(metadata|spec|status)([.][-A-Za-z0-9_]+|\\\\[[-A-Za-z0-9_./]+\\\\])+\\\\s*([)&|](.|\\\\n)*)?$)|(^(|([^\"]|\"[^\"]*\")*[\\\\s!(&|=<>,])status[.]conditions([.\\\\s()!&|,<>=\"\\\\[](.|\\\\n)*)?$)')) && (!has(self.important) || !self.important.matches('(^(|([^\"]|\"[^\"]*\")*[!(&|])\\\\s*(metadata|spec|status)([.][-A-Za-z0-9_]+|\\\\[[-A-Za-z0-9_./]+\\\\])+\\\\s*([)&|](.|\\\\n)*)?$)|(^(|([^\"]|\"[^\"]*\")*[\\\\s!(&|=<>,])status[.]conditions([.\\\\s()!&|,<>=\"\\\\[](.|\\\\n)*)?$)'))",message="a field alone is not an expression, compare it with a value, as in \"spec.suspend == true\"; conditions are named by their type, not read from status.conditions"
 type ProbeResource struct {
 	// Name of the CustomResourceDefinition, `<plural>.<group>`, or of an API group that contains exactly one.
 	// +optional
@@ -142,14 +143,15 @@ type ProbeResource struct {
 	Resource string `json:"resource,omitempty"`
 
 	// Upgradeable defines when the operator may be updated: an expression over the condition types of the custom
-	// resource, such as "!Migrating && (Ready || example.com/Done)". A condition that is absent or Unknown is unknown,
+	// resource, such as "!Migrating && (Ready || example.com/Done)", and over comparisons of its fields, such as
+	// "status.phase == "Running"". A condition that is Unknown or absent is unknown, as is a comparison with an absent field,
 	// and only an expression that is false holds an update.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Upgradeable string `json:"upgradeable,omitempty"`
 
-	// Important lists condition types, joined by ||, that the cluster admin should see if they are True.
+	// Important lists condition types and comparisons, joined by ||, that the cluster admin should see if they are true.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

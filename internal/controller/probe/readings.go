@@ -105,14 +105,14 @@ func (r *readings) keep(probe types.NamespacedName,
 			continue
 		}
 		sub, err := r.subscribe(probe, want, wanted[want])
-		if errors.Is(err, watch.ErrTooManyTypes) && !freed {
+		if errors.Is(err, watch.ErrTooManyTerms) && !freed {
 			closeAll(had, now)
 			had, freed = maps.Clone(now), true
 			r.byProbe[probe] = had
 			sub, err = r.subscribe(probe, want, wanted[want])
 		}
 		switch {
-		case errors.Is(err, watch.ErrTooManyTypes):
+		case errors.Is(err, watch.ErrTooManyTerms):
 			refused[want] = err
 		case err != nil:
 			closeAll(now, r.byProbe[probe])
@@ -138,7 +138,7 @@ func (r *readings) subscribe(probe types.NamespacedName, want reading, expressio
 	return r.reader.Subscribe(watch.Request{
 		Preferred: preferred,
 		Target:    want.target,
-		Types:     expressions.Types(),
+		Terms:     expressions.Terms(),
 		Judge:     expressions.Judge,
 		Explain:   expressions.Explain,
 		Listed:    v1alpha1.MaxStatusProbeResources,

@@ -21,14 +21,14 @@ type Expressions struct {
 	Invalid bool
 }
 
-// Types returns the condition types in the expressions, sorted, each once.
-func (e Expressions) Types() []string {
+// Terms returns the condition types and comparisons in the expressions, sorted, each once.
+func (e Expressions) Terms() []string {
 	var out []string
 	if e.Upgradeable != nil {
-		out = append(out, e.Upgradeable.Types()...)
+		out = append(out, e.Upgradeable.Terms()...)
 	}
 	if e.Important != nil {
-		out = append(out, e.Important.Types()...)
+		out = append(out, e.Important.Terms()...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -61,11 +61,15 @@ func current(conditions []observed.Condition) []observed.Condition {
 	return out
 }
 
-// unreadable returns the types of the conditions that the upgradeable expression needs and that cannot be read, and
-// status.conditions if parts of that are not conditions.
+// unreadable returns the terms that the upgradeable expression needs and whose conditions or fields cannot be read, and
+// status.conditions if it needs conditions and parts of that are none.
 func (e Expressions) unreadable(conditions []observed.Condition) (out []string) {
+	terms := e.Upgradeable.Terms()
 	for _, c := range conditions {
-		if c.Status == observed.Unreadable && (c.Type == "" || slices.Contains(e.Upgradeable.Types(), c.Type)) {
+		if c.Status != observed.Unreadable {
+			continue
+		}
+		if needed := slices.Contains(terms, c.Type) || c.Type == "" && slices.ContainsFunc(terms, expression.IsConditionType); needed {
 			out = append(out, cmp.Or(c.Type, "status.conditions"))
 		}
 	}
@@ -106,12 +110,12 @@ func lookupIn(conditions []observed.Condition) func(conditionType string) expres
 	}
 }
 
-// sentence returns the status of the conditions that the literals name: "Migrating is True, Ready is False".
+// sentence returns the values of the terms of the literals: "Migrating is True, status.phase is not "Running"".
 func sentence(conditions []observed.Condition, literals []expression.Literal) string {
 	var out []string
 	for _, c := range conditions {
-		if slices.ContainsFunc(literals, func(l expression.Literal) bool { return l.Type == c.Type }) {
-			out = append(out, c.Type+" is "+valueOf(c.Status).String())
+		if slices.ContainsFunc(literals, func(l expression.Literal) bool { return l.Term == c.Type }) {
+			out = append(out, expression.Say(c.Type, valueOf(c.Status)))
 		}
 	}
 	return strings.Join(out, ", ")
@@ -122,7 +126,7 @@ func inOrderOf(conditions []observed.Condition, literals []expression.Literal) [
 	var out []string
 	for _, c := range conditions {
 		for _, l := range literals {
-			if l.Type == c.Type && !slices.Contains(out, l.String()) {
+			if l.Term == c.Type && !slices.Contains(out, l.String()) {
 				out = append(out, l.String())
 			}
 		}

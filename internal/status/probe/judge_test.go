@@ -88,6 +88,29 @@ func TestJudge(t *testing.T) {
 			conditions:  conditions("Bad", observed.Unreadable),
 			unknown:     true,
 		},
+		"Field": {
+			reason:      "A field that does not have the value is named with the value it should have.",
+			expressions: parsed(`status.phase == "Running" && !Migrating`, `status.health == "HEALTH_ERR"`),
+			conditions:  conditions("Migrating", observed.True, `status.phase == "Running"`, observed.False, `status.health == "HEALTH_ERR"`, observed.True),
+			want: observed.Explanation{
+				Blocks: `Migrating is True, status.phase is not "Running"`, Important: `status.health is "HEALTH_ERR"`,
+				Reasons: []string{"!Migrating", `status.phase == "Running"`, `status.health == "HEALTH_ERR"`},
+			},
+		},
+		"NegatedField": {
+			reason:      "A field that has a value that it should not have is named with it.",
+			expressions: parsed(`!(status.phase in ("Upgrading", "Failed"))`, ""),
+			conditions:  conditions(`status.phase in ("Upgrading", "Failed")`, observed.True),
+			want: observed.Explanation{
+				Blocks: `status.phase is one of "Upgrading", "Failed"`, Reasons: []string{`!(status.phase in ("Upgrading", "Failed"))`},
+			},
+		},
+		"UnreadableField": {
+			reason:      "A field that is no text is unknown, and is listed if the expression depends on it.",
+			expressions: parsed(`status.phase == "Running"`, ""),
+			conditions:  conditions(`status.phase == "Running"`, observed.Unreadable, "", observed.Unreadable),
+			want:        observed.Explanation{Unreadable: `status.phase == "Running"`, Reasons: []string{`status.phase == "Running"`}},
+		},
 		"OnlyImportant": {
 			reason:      "Without an expression for upgradeable the result is not unknown.",
 			expressions: parsed("", "Bad"),
@@ -124,7 +147,7 @@ func TestParseTellsProblems(t *testing.T) {
 		{Reason: v1alpha1.ReasonInvalidExpression,
 			Message: `Field upgradeable of probe resource foos.example.com is not a valid expression: position 3: expected && or ||, found "B"`},
 		{Reason: v1alpha1.ReasonInvalidExpression, Message: "Field important of probe resource foos.example.com is not a valid expression: position 6: " +
-			"! is not allowed here, only condition types joined by ||"},
+			"! is not allowed here, only condition types and comparisons joined by ||"},
 	}
 	if diff := cmp.Diff(want, problems); diff != "" {
 		t.Errorf("invalid expressions that an older API server accepted should be reported: -want +got\n%s", diff)
