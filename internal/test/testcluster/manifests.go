@@ -53,16 +53,28 @@ func (c *Cluster) Apply(t testing.TB, namespace, manifests string) {
 	if err != nil {
 		t.Fatalf("reading manifests: %v\n%s", err, manifests)
 	}
+	var unserved []string
+	awaitCRDs := func() {
+		t.Helper()
+		for _, name := range unserved {
+			if err := c.awaitCRD(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		unserved = nil
+	}
+	defer awaitCRDs()
 	for _, o := range objects {
+		if o.GetKind() != "CustomResourceDefinition" {
+			awaitCRDs()
+		}
 		if o.GetNamespace() == "" && c.namespaced(o) {
 			o.SetNamespace(namespace)
 		}
 		status, hasStatus := o.Object["status"]
 		c.Create(t, o)
 		if o.GetKind() == "CustomResourceDefinition" {
-			if err := c.awaitCRD(o.GetName()); err != nil {
-				t.Fatal(err)
-			}
+			unserved = append(unserved, o.GetName())
 			continue
 		}
 		if hasStatus {
