@@ -2,6 +2,7 @@ package expression
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -125,6 +126,16 @@ func (c Comparison) Fields() []Field {
 	for _, o := range c.right {
 		if o.field != nil {
 			out = append(out, *o.field)
+		}
+	}
+	return out
+}
+
+// Texts returns the texts that the field is compared with.
+func (c Comparison) Texts() (out []string) {
+	for _, o := range c.right {
+		if o.field == nil && o.value.Kind == String {
+			out = append(out, string(o.value.Text))
 		}
 	}
 	return out
@@ -332,6 +343,24 @@ func stepsOf(path string) (out []Step) {
 		out = append(out, Step{Member: cmp.Or(inBrackets, match[0])})
 	}
 	return out
+}
+
+// PathText returns a path as in an expression.
+func PathText(path []Step) string {
+	var out strings.Builder
+	for i, s := range path {
+		switch {
+		case s.Member == "":
+			fmt.Fprintf(&out, "[%d]", s.Element)
+		case strings.ContainsAny(s.Member, "./"):
+			fmt.Fprintf(&out, "[%s]", s.Member)
+		case i > 0:
+			out.WriteString("." + s.Member)
+		default:
+			out.WriteString(s.Member)
+		}
+	}
+	return out.String()
 }
 
 // list parses the values of the operator in.

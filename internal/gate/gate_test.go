@@ -603,6 +603,10 @@ func TestNotKnown(t *testing.T) {
 			reason: "An expression that cannot be parsed is unknown, and unknown does not hold.",
 			probe:  annotations(because("InvalidExpression", "Position 1 is wrong"), upgradeable(yes, "")),
 		},
+		"FieldNotFound": {
+			reason: "So is a comparison of a field that does not exist.",
+			probe:  annotations(because("FieldNotFound", "there is no field status.phse"), upgradeable(yes, "")),
+		},
 		"Current": {reason: "A Probe that was read and allows the update does not hold it.", probe: annotations(synced(yes), upgradeable(yes, ""))},
 	}
 	for name, tc := range cases {

@@ -59,6 +59,7 @@ import (
 	olmv0controller "github.com/operator-status/operator-status/internal/installer/olmv0/controller"
 	"github.com/operator-status/operator-status/internal/lifecycle"
 	"github.com/operator-status/operator-status/internal/live"
+	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/upgradehold"
 	"github.com/operator-status/operator-status/internal/watch"
@@ -402,6 +403,8 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 	}
 	probes := probe.NewStatusReconciler(mgr.GetClient(), engine, mgr.GetEventRecorder(UserAgent), identity)
 	probes.OptIns = optIns.Store
+	schemas := operand.NewSchemas(mgr.GetAPIReader())
+	probes.Schemas = schemas
 	probes.Operators = probe.Operators{Find: found.find, Changes: found.Cache, Kinds: found.kinds(), Of: found.of}
 	probes.Pods = probe.Pods{Live: mgr.GetAPIReader(), Image: ownImage(mgr.GetAPIReader(), o.ProbeReaderImage), Namespace: o.Namespace}
 	if o.HideForeignNames {
@@ -423,7 +426,9 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 		if err := (&probe.SpecReconciler{Client: mgr.GetClient(), OptIns: optIns.Store, Changes: optIns.cache}).SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the Probe spec controller: %w", err)
 		}
-		policies := &probepolicy.Reconciler{Client: mgr.GetClient(), OptIns: optIns.Store, IndexOwnedCRD: probe.IndexOwnedCRD, Now: time.Now}
+		policies := &probepolicy.Reconciler{
+			Client: mgr.GetClient(), OptIns: optIns.Store, Schemas: schemas, IndexOwnedCRD: probe.IndexOwnedCRD, Now: time.Now,
+		}
 		if err := policies.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the ProbePolicy controller: %w", err)
 		}

@@ -2,9 +2,12 @@ package manager_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
@@ -67,6 +70,38 @@ func TestProbePolicy(t *testing.T) {
 	t.Log("the Probe ends with the policy")
 	mustDelete(t, policy)
 	cluster.AwaitGone(t, probeNamed(namespace, second.Name))
+	m.CheckAlive(t)
+}
+
+// TestFieldNotFound verifies that a policy and its Probes report a comparison of a field that the custom resources cannot have, and no
+// longer once they can.
+func TestFieldNotFound(t *testing.T) {
+	cluster.InstallOLM(t)
+	m := cluster.StartManager(t)
+	namespace := cluster.Namespace(t, "field")
+	account(t, cluster, namespace, "field.example.com")
+	cluster.Apply(t, namespace, strings.Replace(builder.CRD("foos", "field.example.com"),
+		"{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object, properties: {status: {type: object, properties: {phase: {type: string}}}}}", 1))
+	operator := succeeded(t, namespace, "foo-operator.v1", "foos.field.example.com")
+	policy := newPolicy("field", v1alpha1.ProbeResource{Name: "foos.field.example.com", Upgradeable: `status.phse == "Running"`})
+	cluster.Create(t, policy)
+	const problem = `status.phse == "Running" can never be true or false of a Foo: in version v1 there is no field status.phse`
+	p := awaitProbe(t, cluster, key(operator), "Synced=False/FieldNotFound", "Upgradeable=True/NoResources")
+	checkEqual(t, "message", problem, message(p, v1alpha1.ConditionSynced))
+	awaitConditions := func(want string) {
+		t.Helper()
+		cluster.Await(t, policy, func() string { return testcluster.Lacking(policy.Status.Conditions, want) })
+	}
+	awaitConditions("Valid=False/FieldNotFound")
+	checkEqual(t, "message", problem, meta.FindStatusCondition(policy.Status.Conditions, holdv1alpha1.ConditionValid).Message)
+
+	crd := crdNamed("foos.field.example.com")
+	add := `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/phse","value":{"type":"string"}}]`
+	if err := cluster.Client.Patch(t.Context(), crd, client.RawPatch(types.JSONPatchType, []byte(add))); err != nil {
+		t.Fatal(err)
+	}
+	awaitProbe(t, cluster, key(operator), "Synced=True/Synced")
+	awaitConditions("Valid=True/Valid")
 	m.CheckAlive(t)
 }
 

@@ -52,7 +52,7 @@ type ProbePolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions are Matched.
+	// Conditions are Matched and Valid.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

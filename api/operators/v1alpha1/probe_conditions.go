@@ -87,6 +87,12 @@ const (
 	// the message.
 	ReasonInvalidExpression = "InvalidExpression"
 
+	// ReasonFieldNotFound means that an expression compares a field that the schema of the CustomResourceDefinition does not
+	// have, or with a value that it never has, or names conditions of custom resources that have none. That part of the
+	// expression is unknown for every custom resource.
+	// Remedy: correct the term in the message.
+	ReasonFieldNotFound = "FieldNotFound"
+
 	// ReasonResourceNotFound means that no CustomResourceDefinition or API group has that name.
 	// Remedy: correct the name in the spec, or install the CustomResourceDefinition. Meanwhile the resource counts as
 	// one without custom resources.

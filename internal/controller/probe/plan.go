@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -87,6 +88,11 @@ func (r *StatusReconciler) plan(ctx context.Context, probe *v1alpha1.Probe, owne
 		}
 		p := planned{Resource: probestatus.Resource{CRD: crd.Name, Kind: crd.Spec.Names.Kind}}
 		p.Expressions, p.Problems = probestatus.Parse(spec)
+		unsatisfiable, err := r.Schemas.Problems(ctx, crd, p.Terms())
+		if err != nil {
+			return nil, fmt.Errorf("reading the schema of %s: %w", crd.Name, err)
+		}
+		p.Problems = append(p.Problems, unsatisfiable...)
 		if probe.Spec.Manager == v1alpha1.ManagerCRDAnnotations && spec.Upgradeable == "" {
 			p.Invalid = annotations.InvalidUpgradeable(crd) // FromAnnotations left it out of the spec
 		}

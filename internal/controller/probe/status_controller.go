@@ -55,6 +55,9 @@ type StatusReconciler struct {
 	// Identity is the leader election identity of this process. The status of a Probe records it as the reader.
 	Identity string
 
+	// Schemas finds comparisons that no custom resource can satisfy.
+	Schemas *operand.Schemas
+
 	// Pods runs the readers of Probes with isolation Pod.
 	Pods Pods
 

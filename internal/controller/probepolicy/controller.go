@@ -18,7 +18,10 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/kube"
+	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/status/condition"
+	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	probepolicystatus "github.com/operator-status/operator-status/internal/status/probepolicy"
 )
 
@@ -31,6 +34,9 @@ type Reconciler struct {
 
 	// OptIns reads the operators' declarations.
 	OptIns *optin.Store
+
+	// Schemas finds terms that no custom resource can satisfy.
+	Schemas *operand.Schemas
 
 	// IndexOwnedCRD is the index of ClusterServiceVersions by the CustomResourceDefinitions that they own.
 	IndexOwnedCRD string
@@ -51,7 +57,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	status := probepolicystatus.Compute(probepolicystatus.Inputs{Policy: policy, Operators: operators, Now: metav1.NewTime(r.Now())})
+	problems, err := r.problems(ctx, policy)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	status := probepolicystatus.Compute(probepolicystatus.Inputs{Policy: policy, Operators: operators, Problems: problems, Now: metav1.NewTime(r.Now())})
 	if equality.Semantic.DeepEqual(status, policy.Status) {
 		return reconcile.Result{}, nil
 	}
@@ -97,6 +107,27 @@ func (r *Reconciler) operator(ctx context.Context, csv *v1alpha1.ClusterServiceV
 	}
 	out.Annotated, err = annotations.Annotated(ctx, r.Client, record, csv)
 	return out, err
+}
+
+// problems compares the expressions of a policy with the schemas of the CustomResourceDefinitions that exist. The Probes of
+// operators report a change of these.
+func (r *Reconciler) problems(ctx context.Context, policy *holdv1alpha1.ProbePolicy) (out []condition.Problem, err error) {
+	for _, resource := range policy.Spec.ProbeResources {
+		crd, absent, err := operand.FindCRD(ctx, r.Client, resource.CRDName())
+		if err != nil {
+			return nil, err
+		}
+		if absent != nil {
+			continue
+		}
+		expressions, _ := probestatus.Parse(resource)
+		ofResource, err := r.Schemas.Problems(ctx, crd, expressions.Terms())
+		if err != nil {
+			return nil, fmt.Errorf("reading the schema of %s: %w", crd.Name, err)
+		}
+		out = append(out, ofResource...)
+	}
+	return out, nil
 }
 
 // SetupWithManager enqueues a policy when it changes, and those for its custom resources when the Probe of an operator does.

@@ -506,6 +506,7 @@ var severity = []string{
 	v1alpha1.ReasonReadFailed,
 	v1alpha1.ReasonStale,
 	v1alpha1.ReasonInvalidExpression,
+	v1alpha1.ReasonFieldNotFound,
 	v1alpha1.ReasonTooManyResources,
 	v1alpha1.ReasonResourceAmbiguous,
 	v1alpha1.ReasonResourceNotFound,

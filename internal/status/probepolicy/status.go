@@ -13,6 +13,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/probepolicy"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // Inputs holds everything that the status of a policy depends on, as read at one moment.
@@ -21,6 +22,9 @@ type Inputs struct {
 
 	// Operators are those that own one of its CustomResourceDefinitions.
 	Operators []Operator
+
+	// Problems are those of its expressions with the schemas of its CustomResourceDefinitions.
+	Problems []condition.Problem
 
 	Now metav1.Time
 }
@@ -66,6 +70,7 @@ func Compute(in Inputs) holdv1alpha1.ProbePolicyStatus {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	meta.SetStatusCondition(&out.Conditions, in.matched(out.Operators))
+	meta.SetStatusCondition(&out.Conditions, in.valid())
 	out.Operators = out.Operators[:min(len(out.Operators), holdv1alpha1.MaxPolicyOperators)]
 	return out
 }
@@ -73,6 +78,21 @@ func Compute(in Inputs) holdv1alpha1.ProbePolicyStatus {
 // rank orders those that may not be updated first.
 func rank(o holdv1alpha1.PolicyOperator) int {
 	return slices.Index([]metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown, metav1.ConditionTrue}, o.Upgradeable)
+}
+
+func (in Inputs) valid() metav1.Condition {
+	out := metav1.Condition{
+		Type: holdv1alpha1.ConditionValid, Status: metav1.ConditionTrue, Reason: holdv1alpha1.ReasonValid,
+		ObservedGeneration: in.Policy.Generation, LastTransitionTime: in.Now,
+	}
+	if len(in.Problems) > 0 {
+		var texts []string
+		for _, p := range in.Problems {
+			texts = append(texts, p.Message)
+		}
+		out.Status, out.Reason, out.Message = metav1.ConditionFalse, holdv1alpha1.ReasonFieldNotFound, messages.List(texts, mostNamed, "; ")
+	}
+	return out
 }
 
 // mostNamed limits the names in a message.

@@ -7,10 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
 const foos = "foos.example.com"
@@ -94,6 +96,9 @@ func TestCompute(t *testing.T) {
 			if got.ObservedGeneration != 3 || c.ObservedGeneration != 3 || c.Type != holdv1alpha1.ConditionMatched || string(c.Status)+"/"+c.Reason != tc.matched {
 				t.Errorf("%s\ngot %+v, want %s", tc.reason, c, tc.matched)
 			}
+			if valid := meta.FindStatusCondition(got.Conditions, holdv1alpha1.ConditionValid); valid == nil || valid.Status != metav1.ConditionTrue {
+				t.Errorf("%s\ngot %+v, want a valid policy", tc.reason, valid)
+			}
 			if diff := cmp.Diff(tc.message, c.Message); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
@@ -105,5 +110,21 @@ func TestCompute(t *testing.T) {
 				t.Errorf("%s\ngot %s, want %s%s", tc.reason, all, tc.listed, tc.firstly)
 			}
 		})
+	}
+}
+
+// TestValid verifies that all problems of the expressions are in the message, and that the status is computed from them alone.
+func TestValid(t *testing.T) {
+	in := Inputs{Policy: policy(nil), Now: metav1.Unix(1000, 0), Problems: []condition.Problem{
+		{Reason: holdv1alpha1.ReasonFieldNotFound, Message: "A is missing"}, {Reason: holdv1alpha1.ReasonFieldNotFound, Message: "B is missing"},
+	}}
+	got := Compute(in)
+	c := meta.FindStatusCondition(got.Conditions, holdv1alpha1.ConditionValid)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != holdv1alpha1.ReasonFieldNotFound || c.Message != "A is missing; B is missing" {
+		t.Errorf("got %+v", c)
+	}
+	in.Policy.Status, in.Problems = got, nil
+	if c := meta.FindStatusCondition(Compute(in).Conditions, holdv1alpha1.ConditionValid); c.Status != metav1.ConditionTrue || c.Message != "" {
+		t.Errorf("without problems: got %+v", c)
 	}
 }

@@ -403,6 +403,7 @@ export function blindProbe(probe: Probe | undefined): Blocker | undefined {
     'NoIdentity',
     'ReadFailed',
     'InvalidExpression',
+    'FieldNotFound',
     'TooManyWatches',
     'TooManyConditions',
   ];
