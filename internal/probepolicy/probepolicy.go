@@ -75,13 +75,19 @@ func grouped(e string) string {
 	return e
 }
 
-// either returns a list of the condition types of both.
+// either returns the terms of both, each once.
 func either(a, b string) string {
+	if a == "" || b == "" {
+		return cmp.Or(a, b)
+	}
+	joined := a + " || " + b
+	parsed, err := expression.ParseAny(joined)
+	if err != nil {
+		return joined
+	}
 	var out []string
-	for t := range strings.SplitSeq(a+"||"+b, "||") {
-		if t = strings.TrimSpace(t); t != "" && !slices.Contains(out, t) {
-			out = append(out, t)
-		}
+	for _, l := range parsed.Decisive(func(string) expression.Value { return expression.True }) {
+		out = append(out, l.String())
 	}
 	return strings.Join(out, " || ")
 }

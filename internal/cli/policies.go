@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/config/policies"
+	"github.com/operator-status/operator-status/internal/csvchain"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/controllers"
+	"github.com/operator-status/operator-status/internal/installer/olmv0"
+)
+
+// policyKinds are the kinds that tell which policies match a cluster.
+func policyKinds() []installer.Kind {
+	return append(controllers.Kinds(), installer.Kind{
+		GroupVersionKind: holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.ProbePolicyKind), Plural: "ProbePolicies", ClusterScoped: true,
+		AddToScheme: holdv1alpha1.AddToScheme, List: func() installer.List { return &holdv1alpha1.ProbePolicyList{} },
+	}, installer.Kind{
+		GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind), Plural: olmv0.ClusterServiceVersions,
+		Selector: olmv0.NotCopied, AllNamespaces: true,
+		AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.ClusterServiceVersionList{} },
+		Trim: func(o installer.Object) {
+			csv := o.(*v1alpha1.ClusterServiceVersion)
+			owned := csv.Spec.CustomResourceDefinitions
+			*csv = v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: csv.Namespace, Name: csv.Name}}
+			csv.Spec.CustomResourceDefinitions = owned
+		},
+	})
+}
+
+func policiesCommand(o *options) *cobra.Command {
+	output := ""
+	cmd := &cobra.Command{
+		Use:   "policies [NAME]...",
+		Short: "List policies that hold the updates of this cluster's operators while these are busy",
+		Long: `List the policies of operator-status for operators that people run, and which operators of the cluster they are for. A policy holds the
+updates of an operator while its custom resources report that something is under way, and needs no annotation by the author. It is a
+ProbePolicy for the operators of OLM, and a Probe for each other one.`,
+		Example: `  # The policies for the operators of the cluster
+  kubectl operator-status policies
+
+  # Read one, and apply it
+  kubectl operator-status policies strimzi -o yaml
+  kubectl operator-status policies strimzi -o yaml | kubectl apply -f -`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if output != "" && output != "yaml" {
+				return fmt.Errorf("output %q is not supported, only yaml", output)
+			}
+			all, err := policies.All()
+			if err != nil {
+				return err
+			}
+			found, err := o.matching(cmd.Context(), all)
+			if err == nil && len(names) > 0 {
+				found, err = ofNames(found, all, names)
+			}
+			if err != nil {
+				return err
+			}
+			if output == "yaml" {
+				return o.printManifests(found, len(names) > 0)
+			}
+			o.printPolicies(found)
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			all, err := policies.All()
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			for _, p := range all {
+				names = append(names, p.Name)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "Print manifests: yaml. Without names, those that are not applied.")
+	return cmd
+}
+
+// match is a policy and an operator that it is for.
+type match struct {
+	policy policies.Policy
+
+	// operator is empty if only the CustomResourceDefinitions were found.
+	operator holdv1alpha1.OperatorReference
+
+	// applied is whether the cluster has the manifest: Yes, No, or Changed.
+	applied string
+
+	// manifest is that of the ProbePolicy, or of a Probe.
+	manifest string
+}
+
+// matching returns the policies for operators of the cluster.
+func (o *options) matching(ctx context.Context, all []policies.Policy) ([]match, error) {
+	reader, err := o.reader()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := readAll(ctx, reader, policyKinds(), "")
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range cluster.Unread {
+		o.warnUnread(kind)
+	}
+	var out []match
+	for _, p := range all {
+		some, err := matches(cluster, p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
+
+// ofNames returns the matches of some policies, and one without an operator for each other that matches none.
+func ofNames(found []match, all []policies.Policy, names []string) (out []match, err error) {
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(p policies.Policy) bool { return p.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no policy is named %q", name)
+		}
+		before := len(out)
+		for _, m := range found {
+			if m.policy.Name == name {
+				out = append(out, m)
+			}
+		}
+		if len(out) == before {
+			out = append(out, match{policy: all[i], applied: notApplied, manifest: all[i].Manifest})
+		}
+	}
+	return out, nil
+}
+
+// matches returns the operators that a policy is for.
+func matches(cluster installer.Cluster, p policies.Policy) (out []match, err error) {
+	for _, csv := range installer.Values[v1alpha1.ClusterServiceVersion](cluster) {
+		if slices.ContainsFunc(p.Spec.ProbeResources, func(r v1alpha1.ProbeResource) bool { return csvchain.Owns(&csv, r.CRDName()) }) {
+			of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLM, Namespace: csv.Namespace, Name: csv.Name}
+			out = append(out, match{p, of, appliedPolicy(cluster, p), p.Manifest})
+		}
+	}
+	served := map[holdv1alpha1.OperatorReference][]string{}
+	var others []holdv1alpha1.OperatorReference
+	for _, c := range controllers.In(cluster) {
+		of := controllers.Owner(c.Workload)
+		if served[of] == nil {
+			others = append(others, of)
+		}
+		served[of] = append(served[of], c.Definitions...)
+	}
+	for _, of := range others {
+		resources := slices.DeleteFunc(slices.Clone(p.Spec.ProbeResources), func(r v1alpha1.ProbeResource) bool { return !slices.Contains(served[of], r.CRDName()) })
+		if len(resources) == 0 {
+			continue
+		}
+		manifest, err := probeManifest(p.Name, of, resources)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, match{p, of, appliedProbe(cluster, of, resources), manifest})
+	}
+	isServed := slices.ContainsFunc(installer.Values[metav1.PartialObjectMetadata](cluster), func(crd metav1.PartialObjectMetadata) bool {
+		return slices.ContainsFunc(p.Spec.ProbeResources, func(r v1alpha1.ProbeResource) bool { return r.CRDName() == crd.Name })
+	})
+	if len(out) == 0 && isServed {
+		out = append(out, match{policy: p, applied: appliedPolicy(cluster, p), manifest: p.Manifest})
+	}
+	return out, nil
+}
+
+// Values of the column APPLIED.
+const (
+	isApplied  = "Yes"
+	notApplied = "No"
+	isChanged  = "Changed"
+)
+
+// appliedPolicy returns whether a cluster has a policy.
+func appliedPolicy(cluster installer.Cluster, p policies.Policy) string {
+	for _, a := range installer.Values[holdv1alpha1.ProbePolicy](cluster) {
+		switch {
+		case a.Name != p.Name:
+		case equality.Semantic.DeepEqual(a.Spec, p.Spec):
+			return isApplied
+		default:
+			return isChanged
+		}
+	}
+	return notApplied
+}
+
+// appliedProbe returns whether a cluster has a Probe for resources of an operator.
+func appliedProbe(cluster installer.Cluster, of holdv1alpha1.OperatorReference, resources []v1alpha1.ProbeResource) string {
+	out := notApplied
+	for _, probe := range installer.Values[v1alpha1.Probe](cluster) {
+		switch about, ok := holdv1alpha1.ProbedOperator(&probe); {
+		case !ok || about != of:
+		case equality.Semantic.DeepEqual(probe.Spec.ProbeResources, resources):
+			return isApplied
+		case slices.ContainsFunc(probe.Spec.ProbeResources, func(r v1alpha1.ProbeResource) bool {
+			return slices.ContainsFunc(resources, func(s v1alpha1.ProbeResource) bool { return s.CRDName() == r.CRDName() })
+		}):
+			out = isChanged
+		}
+	}
+	return out
+}
+
+// probeManifest returns the manifest of a Probe with the resources of a policy, about an operator that OLM did not install.
+func probeManifest(policy string, of holdv1alpha1.OperatorReference, resources []v1alpha1.ProbeResource) (string, error) {
+	name := policy
+	if of.Name != policy {
+		name = of.Name + "-" + policy
+	}
+	out, err := yaml.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.ProbeKind,
+		"metadata": map[string]any{"namespace": of.Namespace, "name": name},
+		"spec":     map[string]any{"operator": v1alpha1.ProbedOperator{Installer: string(of.Installer), Name: of.Name}, "probeResources": resources},
+	})
+	if err != nil {
+		return "", fmt.Errorf("writing a Probe for %s: %w", of.Name, err)
+	}
+	return "# The policy " + policy + " for an operator that OLM did not install.\n" + string(out), nil
+}
+
+// printPolicies prints the policies and their operators, and how to apply them.
+func (o *options) printPolicies(found []match) {
+	if len(found) == 0 {
+		fmt.Fprintln(o.ErrOut, "The cluster has no CustomResourceDefinition that a policy is for.")
+		return
+	}
+	rows := [][]string{{"POLICY", "NAMESPACE", "OPERATOR", "INSTALLER", "APPLIED"}}
+	var todo []string
+	for _, m := range found {
+		rows = append(rows, []string{
+			m.policy.Name, none(m.operator.Namespace), none(m.operator.Name), none(string(m.operator.Installer)), m.applied,
+		})
+		if m.isTodo() {
+			todo = append(todo, m.policy.Name)
+		}
+	}
+	o.printTable(rows, int(o.width))
+	if todo = slices.Compact(todo); len(todo) > 0 {
+		fmt.Fprintf(o.ErrOut, "To apply: kubectl operator-status policies %s -o yaml | kubectl apply -f -\n", strings.Join(todo, " "))
+	}
+}
+
+// isTodo reports whether the policy is for an operator, and not applied.
+func (m match) isTodo() bool { return m.applied == notApplied && m.operator.Name != "" }
+
+// printManifests prints the manifests, each once: those that are not applied, or all.
+func (o *options) printManifests(found []match, all bool) error {
+	var out []string
+	for _, m := range found {
+		if (all || m.isTodo()) && !slices.Contains(out, m.manifest) {
+			out = append(out, m.manifest)
+		}
+	}
+	if _, err := fmt.Fprint(o.Out, strings.Join(out, "---\n")); err != nil {
+		return fmt.Errorf("printing manifests: %w", err)
+	}
+	return nil
+}

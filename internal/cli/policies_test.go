@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/config/policies"
+)
+
+// someOperators are Strimzi, installed by OLM, Keycloak by Helm, CloudNativePG by kubectl, and a definition of nobody.
+const someOperators = `
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {namespace: kafka, name: strimzi-cluster-operator.v0.40.0}
+spec: {customresourcedefinitions: {owned: [{name: kafkas.kafka.strimzi.io, kind: Kafka, version: v1beta2}]}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: kafkas.kafka.strimzi.io}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: keycloaks.k8s.keycloak.org}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: clusters.postgresql.cnpg.io}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: jaegers.jaegertracing.io}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  namespace: sso
+  name: keycloak-operator
+  labels: {app.kubernetes.io/managed-by: Helm}
+  annotations: {meta.helm.sh/release-name: login, meta.helm.sh/release-namespace: sso}
+spec: {template: {spec: {serviceAccountName: keycloak, containers: [{name: a, image: "a:1"}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: cnpg-system, name: cloudnative-pg}
+spec: {template: {spec: {serviceAccountName: cnpg, containers: [{name: a, image: "a:1"}]}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: both}
+rules: [{apiGroups: [k8s.keycloak.org, postgresql.cnpg.io], resources: ["*/status"], verbs: [update]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {namespace: sso, name: a}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: keycloak}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: keycloak}
+rules: [{apiGroups: [k8s.keycloak.org], resources: [keycloaks/status], verbs: [patch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: cnpg}
+rules: [{apiGroups: [postgresql.cnpg.io], resources: ["*"], verbs: ["*"]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: keycloak}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: keycloak}
+subjects: [{kind: ServiceAccount, namespace: sso, name: keycloak}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: cnpg}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cnpg}
+subjects: [{kind: ServiceAccount, namespace: cnpg-system, name: cnpg}]
+`
+
+// onOperators runs the command line on someOperators and more manifests.
+func onOperators(t *testing.T, more string, args ...string) (out, errs string, code int) {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "manifests.yaml"), []byte(someOperators+more), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", os.DevNull)
+	var stdout, stderr bytes.Buffer
+	code = Run(append(args, "--from="+folder), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &stdout, ErrOut: &stderr})
+	return stdout.String(), stderr.String(), code
+}
+
+func TestPolicies(t *testing.T) {
+	const probe = `---
+# The policy keycloak for an operator that OLM did not install.
+apiVersion: operators.coreos.com/v1alpha1
+kind: Probe
+metadata: {namespace: sso, name: login-keycloak}
+spec: {operator: {installer: Helm, name: login}, probeResources: [{name: keycloaks.k8s.keycloak.org, upgradeable: "!HasErrors"}]}
+`
+	table := func(strimzi, keycloak string) string {
+		return "POLICY          NAMESPACE    OPERATOR                          INSTALLER  APPLIED\n" +
+			"cloudnative-pg  cnpg-system  cloudnative-pg                    Workload   No\n" +
+			"jaeger          <none>       <none>                            <none>     No\n" +
+			"keycloak        sso          login                             Helm       " + keycloak + "\n" +
+			"strimzi         kafka        strimzi-cluster-operator.v0.40.0  OLM        " + strimzi + "\n"
+	}
+	strimzi := "---\n" + manifestNamed(t, "strimzi")
+	cases := map[string]struct {
+		reason, more string
+		out, errs    string
+	}{
+		"NotApplied": {
+			reason: "The policies for operators of any installer are listed, with the command that applies them.", out: table("No", "No"),
+			errs: "To apply: kubectl operator-status policies cloudnative-pg keycloak strimzi -o yaml | kubectl apply -f -\n",
+		},
+		"Applied": {
+			reason: "A policy with the same spec is applied, and another one or a Probe of the operator that has other expressions is not.",
+			more:   strimzi + probe, out: table("Yes", "Changed"),
+			errs: "To apply: kubectl operator-status policies cloudnative-pg -o yaml | kubectl apply -f -\n",
+		},
+		"Changed": {
+			reason: "A policy with another spec was changed by its user.",
+			more:   strings.Replace(strimzi, `"!NotReady"`, `"Ready"`, 1), out: table("Changed", "No"),
+			errs: "To apply: kubectl operator-status policies cloudnative-pg keycloak -o yaml | kubectl apply -f -\n",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out, errs, code := onOperators(t, tc.more, "policies")
+			if diff := cmp.Diff(tc.out, out) + cmp.Diff(tc.errs, lastLine(errs)); diff != "" || code != exitOK {
+				t.Errorf("%s\nexit code %d, -want +got:\n%s", tc.reason, code, diff)
+			}
+		})
+	}
+}
+
+// lastLine returns the last line of a text: before it are warnings about kinds that the archive lacks.
+func lastLine(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	return lines[max(len(lines)-2, 0)]
+}
+
+func TestPolicyManifests(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   []string
+		kinds  []string
+	}{
+		"All":      {"Without names, the manifests of those that are not applied are printed.", nil, []string{"Probe cloudnative-pg", "Probe login-keycloak", "ProbePolicy strimzi"}},
+		"One":      {"A Probe names the operator.", []string{"keycloak"}, []string{"Probe login-keycloak"}},
+		"NotThere": {"A policy that matches nothing can be read.", []string{"rook"}, []string{"ProbePolicy rook"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out, _, code := onOperators(t, "", append([]string{"policies", "-o", "yaml"}, tc.args...)...)
+			var kinds []string
+			for manifest := range strings.SplitSeq(out, "---\n") {
+				var object struct {
+					Kind     string
+					Metadata struct{ Name string }
+				}
+				if err := yaml.Unmarshal([]byte(manifest), &object); err != nil {
+					t.Fatalf("%v\n%s", err, manifest)
+				}
+				kinds = append(kinds, object.Kind+" "+object.Metadata.Name)
+			}
+			if diff := cmp.Diff(tc.kinds, kinds); diff != "" || code != exitOK {
+				t.Errorf("%s\nexit code %d, -want +got:\n%s", tc.reason, code, diff)
+			}
+		})
+	}
+	out, _, _ := onOperators(t, "", "policies", "keycloak", "-o", "yaml")
+	probe := &v1alpha1.Probe{}
+	if err := yaml.UnmarshalStrict([]byte(out), probe); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if diff := cmp.Diff(&v1alpha1.ProbedOperator{Installer: "Helm", Name: "login"}, probe.Spec.Operator); diff != "" || probe.Namespace != "sso" {
+		t.Errorf("the Probe is of another operator:\n%s", out)
+	}
+	if _, errs, code := onOperators(t, "", "policies", "nothing"); code != exitError || !strings.Contains(errs, `no policy is named "nothing"`) {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+func manifestNamed(t *testing.T, name string) string {
+	t.Helper()
+	all, err := policies.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if p.Name == name {
+			return p.Manifest
+		}
+	}
+	t.Fatalf("there is no policy %s", name)
+	return ""
+}
