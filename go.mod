@@ -13,6 +13,7 @@ require (
 	github.com/mitchellh/go-wordwrap v1.0.1
 	github.com/operator-status/operator-status/api v0.1.0
 	github.com/operator-status/operator-status/pkg/probe v0.1.0
+	github.com/robfig/cron/v3 v3.0.1
 	go.uber.org/zap v1.28.0
 	golang.org/x/perf v0.0.0-20260512194132-3cf34090a3db
 	golang.org/x/sync v0.22.0

@@ -8,7 +8,6 @@ import (
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
@@ -30,7 +29,7 @@ type Inputs struct {
 	Target string
 
 	// UpgradeHolds are those with which users hold the updates now.
-	UpgradeHolds []holdv1alpha1.UpgradeHold
+	UpgradeHolds []UserHold
 
 	Probe             *v1alpha1.Probe                // of the running version, or nil
 	OperatorCondition *operatorsv2.OperatorCondition // of the running version, or nil

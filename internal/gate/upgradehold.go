@@ -5,23 +5,38 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
+	"github.com/operator-status/operator-status/internal/updatewindow"
 )
+
+// UserHold is an UpgradeHold of a user at a time at which it holds the updates.
+type UserHold struct {
+	holdv1alpha1.UpgradeHold
+
+	// Ends is when that ends unless it is changed, or zero.
+	Ends time.Time
+
+	// Problem is why an update window never opens, or empty.
+	Problem string
+}
 
 // ByUsers returns the UpgradeHolds with which users hold the updates of an operator at a time, the oldest first. Those that
 // operator-status created only repeat its decision.
-func ByUsers(all []holdv1alpha1.UpgradeHold, of holdv1alpha1.OperatorReference, now time.Time) []holdv1alpha1.UpgradeHold {
-	var out []holdv1alpha1.UpgradeHold
+func ByUsers(all []holdv1alpha1.UpgradeHold, of holdv1alpha1.OperatorReference, now time.Time) []UserHold {
+	var out []UserHold
 	for i := range all {
 		h := &all[i]
-		expired := h.Spec.Until != nil && !h.Spec.Until.After(now)
-		if h.Spec.Operator == of && !h.IsReported() && !expired && h.DeletionTimestamp.IsZero() {
-			out = append(out, *h)
+		if h.Spec.Operator == of && !h.IsReported() && h.DeletionTimestamp.IsZero() {
+			if state := updatewindow.At(h.Spec, now); state.Holds {
+				out = append(out, UserHold{*h, state.Changes, state.Problem})
+			}
 		}
 	}
-	slices.SortFunc(out, func(a, b holdv1alpha1.UpgradeHold) int {
+	slices.SortFunc(out, func(a, b UserHold) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	return out
@@ -36,18 +51,23 @@ func (in Inputs) userHolds() []Hold {
 	return out
 }
 
-func (in Inputs) heldWith(h *holdv1alpha1.UpgradeHold) Hold {
+func (in Inputs) heldWith(h *UserHold) Hold {
 	cause, end := "UpgradeHold "+h.Name+" holds the updates", "when it is deleted"
 	if h.Spec.RequestedBy != "" {
 		cause += " for " + messages.Line(h.Spec.RequestedBy)
 	}
-	if h.Spec.Until != nil {
-		cause += " until " + h.Spec.Until.UTC().Format(time.RFC3339)
+	out := Hold{
+		Reason: holdv1alpha1.ReasonHeldByUser, By: operator.Ref{Kind: holdv1alpha1.UpgradeHoldKind, Name: h.Name},
+		Since: h.CreationTimestamp, Target: in.Target,
+	}
+	if !h.Ends.IsZero() {
+		out.Until = new(metav1.NewTime(h.Ends))
+		cause += " until " + h.Ends.UTC().Format(time.RFC3339)
 		end = "then, or when it is deleted"
 	}
-	return Hold{
-		Reason: holdv1alpha1.ReasonHeldByUser, By: operator.Ref{Kind: holdv1alpha1.UpgradeHoldKind, Name: h.Name},
-		Since: h.CreationTimestamp, Until: h.Spec.Until, Target: in.Target,
-		Cause: cause + messages.Quote(h.Spec.Message) + ". The update continues " + end,
+	out.Cause = cause + messages.Quote(h.Spec.Message) + ". The update continues " + end
+	if h.Problem != "" {
+		out.Cause += ". " + messages.Line(h.Problem)
 	}
+	return out
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/kube"
 	upgradeholdstatus "github.com/operator-status/operator-status/internal/status/upgradehold"
+	"github.com/operator-status/operator-status/internal/updatewindow"
 )
 
 // FieldOwner is the field manager of UpgradeHolds.
@@ -80,7 +81,7 @@ type Writer struct {
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicybindings,verbs=get;list;watch
 
 // Write creates or deletes the UpgradeHold that reports why an operator must not be updated, and writes the statuses of those
-// that users created for it. The result is when the next one expires.
+// that users created for it. The result is when the next one begins or ends.
 func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, error) {
 	holds, err := w.of(ctx, op.OperatorReference)
 	if err != nil {
@@ -105,9 +106,9 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 			continue
 		}
 		reported = reported || h.IsReported()
-		if h.Spec.Until != nil {
-			if wait := h.Spec.Until.Sub(w.Now()); wait > 0 && (out.RequeueAfter == 0 || wait < out.RequeueAfter) {
-				out.RequeueAfter = wait
+		if state := updatewindow.At(h.Spec, w.Now()); !state.Changes.IsZero() {
+			if wait := state.Changes.Sub(w.Now()); out.RequeueAfter == 0 || wait < out.RequeueAfter {
+				out.RequeueAfter = max(wait, time.Millisecond)
 			}
 		}
 		if err := w.update(ctx, h, op, enforced); err != nil {

@@ -14,12 +14,20 @@ const (
 // on a Subscription.
 const (
 	// ReasonHeldByUser means that a user holds the updates with this UpgradeHold.
-	// Remedy: wait for spec.until, or delete the UpgradeHold.
+	// Remedy: wait for spec.until or the next of spec.updateWindows, or delete the UpgradeHold.
 	ReasonHeldByUser = "HeldByUser"
 
 	// ReasonExpired means that spec.until has passed.
 	// Remedy: delete the UpgradeHold, or change spec.until.
 	ReasonExpired = "Expired"
+
+	// ReasonNotStarted means that spec.from is in the future.
+	// Remedy: none, updates are held from then on.
+	ReasonNotStarted = "NotStarted"
+
+	// ReasonUpdateWindow means that one of spec.updateWindows is open. The message has when it closes.
+	// Remedy: none, updates are held again from then on.
+	ReasonUpdateWindow = "UpdateWindow"
 
 	// ReasonOperatorNotFound means that the installer has no such operator.
 	// Remedy: correct spec.operator, or delete the UpgradeHold.

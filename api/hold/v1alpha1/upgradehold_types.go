@@ -80,6 +80,7 @@ type OperatorReference struct {
 }
 
 // UpgradeHoldSpec names an operator whose updates are held.
+// +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.until) || self.from < self.until",message="from must be before until"
 type UpgradeHoldSpec struct {
 	// Operator whose updates are held.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the operator cannot be changed: create another UpgradeHold"
@@ -90,14 +91,43 @@ type UpgradeHoldSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 
+	// From is when the hold begins. By default it begins at once.
+	// +optional
+	From *metav1.Time `json:"from,omitempty"`
+
 	// Until is when the hold ends. Without it, the hold ends when the UpgradeHold is deleted.
 	// +optional
 	Until *metav1.Time `json:"until,omitempty"`
+
+	// UpdateWindows are times at which updates are not held. An update that began may end after its window.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	UpdateWindows []UpdateWindow `json:"updateWindows,omitempty"`
 
 	// RequestedBy is the user who holds the updates. It is for information only: the API server does not verify it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	RequestedBy string `json:"requestedBy,omitempty"`
+}
+
+// UpdateWindow is a recurring time at which updates may begin.
+type UpdateWindow struct {
+	// Schedule is when the window opens: minute, hour, day of the month, month and day of the week, as that of a CronJob.
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:Pattern=`^\S+( +\S+){4}$`
+	Schedule string `json:"schedule"`
+
+	// Duration is how long the window is open, at most a day.
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('24h')",message="the duration must be more than 0s and at most 24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	Duration metav1.Duration `json:"duration"`
+
+	// TimeZone is that of the schedule, such as Europe/Berlin. Defaults to UTC.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
 }
 
 // UpgradeHoldStatus describes whether and why an operator must not be updated. ValidatingAdmissionPolicies read it, and only

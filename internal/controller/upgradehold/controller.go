@@ -115,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 
 // describe adds the gate's decision about an operator. All of its Probes have to allow an update.
 func (r *Reconciler) describe(ctx context.Context, op upgradehold.Operator, installed *installer.Installed, probes []*v1alpha1.Probe,
-	byUsers []holdv1alpha1.UpgradeHold) (upgradehold.Operator, error) {
+	byUsers []gate.UserHold) (upgradehold.Operator, error) {
 	op.Request, op.Installed = objectOf(installed), true
 	op.Allowed = installed.Request.Annotations[v1alpha1.AnnotationAllowUpgrade]
 	in := gate.Inputs{Request: &installed.Request, Running: &installed.Running, Target: upgradeholdstatus.AnyVersion, UpgradeHolds: byUsers}

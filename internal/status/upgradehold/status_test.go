@@ -50,6 +50,15 @@ func until(seconds int64) func(*holdv1alpha1.UpgradeHold) {
 	return func(h *holdv1alpha1.UpgradeHold) { h.Spec.Until = new(metav1.Unix(seconds, 0)) }
 }
 
+func from(seconds int64) func(*holdv1alpha1.UpgradeHold) {
+	return func(h *holdv1alpha1.UpgradeHold) { h.Spec.From = new(metav1.Unix(seconds, 0)) }
+}
+
+// open adds an update window that is open in the first hour of a day.
+func open(h *holdv1alpha1.UpgradeHold) {
+	h.Spec.UpdateWindows = []holdv1alpha1.UpdateWindow{{Schedule: "0 0 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
+}
+
 // indexOf returns the index of an UpgradeHold that denies InstallPlans.
 func indexOf(name string) []Part {
 	return slices.Collect(maps.Values(Index([]holdv1alpha1.UpgradeHold{denying(name, "busy", *denied)})))
@@ -97,6 +106,16 @@ func TestCompute(t *testing.T) {
 			"A hold that has ended denies nothing.",
 			Inputs{Hold: hold("audit", until(1000)), Installed: true, Holds: []gate.Hold{byProbe}, Denied: denied, Bound: true},
 			"False/Expired", "False/NotHeld", 0, "",
+		},
+		"NotStarted": {
+			"A hold that has not begun denies nothing.",
+			Inputs{Hold: hold("audit", from(2000), until(3000)), Installed: true, Denied: denied, Bound: true},
+			"False/NotStarted", "False/NotHeld", 0, "",
+		},
+		"UpdateWindow": {
+			"A hold denies nothing while one of its update windows is open.",
+			Inputs{Hold: hold("audit", until(90_000), open), Installed: true, Denied: denied, Bound: true},
+			"False/UpdateWindow", "False/NotHeld", 0, "",
 		},
 		"NotInstalled": {
 			"A first installation is never held.",
