@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,6 +12,7 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestProbePolicy verifies that one unchanged policy holds each update of an operator that is not annotated while a custom
@@ -71,5 +73,46 @@ func TestProbePolicy(t *testing.T) {
 	}
 	s.awaitInstalled(t, sub, v3.CSV())
 	cluster.AwaitGone(t, &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v3.CSV()}})
+	manager.CheckAlive(t)
+}
+
+// TestSettle verifies that of a chain of updates each waits until the custom resources have allowed it for some time in the version before.
+func TestSettle(t *testing.T) {
+	const settle = 4 * time.Second
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "settle", Version: version} }
+	v1, v2, v3 := foo("1.0.0"), foo("1.1.0"), foo("1.2.0")
+	policy := &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: "settle"}}
+	policy.Spec.Settle = &metav1.Duration{Duration: settle}
+	policy.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: v1.CRD(), Upgradeable: "!Migrating"}}
+	cluster.Create(t, policy)
+	s := newStage(t, "settle", publish(t, v1))
+	sub := s.subscribe(t, "settle")
+	s.awaitInstalled(t, sub, v1.CSV())
+	s.custom(t, "settle", "example", `[{type: Migrating, status: "False"}]`)
+	awaitSettling := func(version testcatalog.Foo) (since time.Time) {
+		t.Helper()
+		probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: version.CSV()}}
+		s.await(t, probe, func() string { return testcluster.Lacking(probe.Status.Conditions, "Upgradeable=False/Settling") })
+		return probe.Status.AllowedSince.Time
+	}
+	checkWaited := func(version testcatalog.Foo, since time.Time) {
+		t.Helper()
+		csv := s.csv(version.CSV())
+		if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(csv), csv); err != nil {
+			t.Fatal(err)
+		}
+		if waited := csv.CreationTimestamp.Sub(since); waited < settle {
+			t.Errorf("%s was created %s after the custom resources of the version before allowed it", csv.Name, waited)
+		}
+	}
+	since := awaitSettling(v1)
+	s.offer(t, publish(t, v1, v2, v3))
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "It may begin at", "after 4s", v2.CSV())
+	next := awaitSettling(v2)
+	checkWaited(v2, since)
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "It may begin at", v3.CSV())
+	s.awaitInstalled(t, sub, v3.CSV())
+	checkWaited(v3, next)
 	manager.CheckAlive(t)
 }

@@ -47,6 +47,7 @@ func CRDs(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVers
 func Declare(csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResource, policies []holdv1alpha1.ProbePolicy) gate.Declaration {
 	out := gate.Declaration{Own: slices.Concat([]v1alpha1.ProbeResource{}, annotated, probepolicy.Added(csv, annotated, policies))}
 	out.OptedIn = len(out.Own) > 0
+	out.Settle = probepolicy.Settle(csv, annotated, policies)
 	out.ByPolicy = out.OptedIn && len(annotated) == 0
 	return out
 }
@@ -57,7 +58,11 @@ func DeclaredProbe(csv *v1alpha1.ClusterServiceVersion, d gate.Declaration) *v1a
 	if d.ByPolicy {
 		manager = v1alpha1.ManagerPolicy
 	}
-	return ProbeOf(csv, manager, d.Own)
+	out := ProbeOf(csv, manager, d.Own)
+	if out != nil {
+		out.Spec.Settle = d.Settle
+	}
+	return out
 }
 
 // Annotated returns the resources that an operator declared with annotations, as recorded when it was installed. Without a record, its

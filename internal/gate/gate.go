@@ -61,6 +61,9 @@ type Declaration struct {
 	// ByPolicy is true if it opted in only by ProbePolicies. A Probe of a user then takes precedence.
 	ByPolicy bool
 
+	// Settle is that of its Probe, by ProbePolicies, or nil.
+	Settle *metav1.Duration
+
 	// Own are the resources that its Probe has to have, or nil if they are not known. The CustomResourceDefinitions may have the
 	// annotations of another version by now, and so may the Probe for a moment.
 	Own []v1alpha1.ProbeResource

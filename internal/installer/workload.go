@@ -1,6 +1,8 @@
 package installer
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -110,6 +112,9 @@ type Installed struct {
 	// Request is the object on which a user allows a held update.
 	Request operator.Request
 
+	// Version stands for the version that runs: it changes with the images of its workloads.
+	Version string
+
 	// Accounts are the names of the service accounts that it runs as, in order of preference.
 	Accounts []string
 
@@ -119,6 +124,17 @@ type Installed struct {
 	// Denied returns the updates that the API server denies while the operator is held, except for the version that a user allows.
 	// crds are the names of its CustomResourceDefinitions that are known.
 	Denied func(allowed string, crds []string) *holdv1alpha1.DeniedUpdates
+}
+
+// VersionOf returns a text that changes with the images of workloads.
+func VersionOf(workloads []Workload) string {
+	var images []string
+	for _, w := range workloads {
+		images = append(images, w.Images...)
+	}
+	slices.Sort(images)
+	sum := sha256.Sum256([]byte(strings.Join(images, "\n")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Retry is how to have an installer try again at once: it reacts to a change of annotations.

@@ -63,7 +63,7 @@ func (l Probes) status(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1
 		return nil, err
 	}
 	in := probestatus.Inputs{Probe: probe.DeepCopy(), HideForeign: l.HideForeign, Now: metav1.Now()}
-	in.Probe.Status = v1alpha1.ProbeStatus{}
+	in.Probe.Status, in.Probe.Spec.Settle = v1alpha1.ProbeStatus{}, nil // since when is known to the Probe alone
 	for _, spec := range probe.Spec.ProbeResources {
 		crd, problem, err := operand.FindCRD(ctx, l.Reader, spec.CRDName())
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
@@ -23,6 +25,17 @@ func Added(csv *v1alpha1.ClusterServiceVersion, declared []v1alpha1.ProbeResourc
 	}
 	slices.SortStableFunc(out, func(a, b v1alpha1.ProbeResource) int { return cmp.Compare(a.Name, b.Name) })
 	return out[:min(len(out), max(v1alpha1.MaxProbeResources-len(declared), 0))]
+}
+
+// Settle returns the longest settle of the policies that add something, or nil.
+func Settle(csv *v1alpha1.ClusterServiceVersion, declared []v1alpha1.ProbeResource, policies []holdv1alpha1.ProbePolicy) (out *metav1.Duration) {
+	for i := range policies {
+		s := policies[i].Spec.Settle
+		if s != nil && (out == nil || s.Duration > out.Duration) && len(Resources(csv, declared, &policies[i])) > 0 {
+			out = s
+		}
+	}
+	return out
 }
 
 // Resources returns the resources of one policy that an operator owns and did not annotate.

@@ -3,6 +3,7 @@ package probepolicy
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -63,6 +64,38 @@ func TestAdded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Added(csv, tc.declared, tc.policies)); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestSettle(t *testing.T) {
+	policy := func(crd string, seconds int) (out holdv1alpha1.ProbePolicy) {
+		out.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: crd, Upgradeable: "Ready"}}
+		if seconds > 0 {
+			out.Spec.Settle = &metav1.Duration{Duration: time.Duration(seconds) * time.Second}
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason   string
+		policies []holdv1alpha1.ProbePolicy
+		want     time.Duration
+	}{
+		"None":    {"Without it, nothing settles.", []holdv1alpha1.ProbePolicy{policy("foos.example.com", 0)}, 0},
+		"Longest": {"The longest counts.", []holdv1alpha1.ProbePolicy{policy("foos.example.com", 1), policy("foos.example.com", 3), policy("foos.example.com", 2)}, 3 * time.Second},
+		"Other":   {"That of a policy for another operator does not.", []holdv1alpha1.ProbePolicy{policy("bars.example.com", 3), policy("foos.example.com", 0)}, 0},
+	}
+	csv := &v1alpha1.ClusterServiceVersion{}
+	csv.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: "foos.example.com"}}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := time.Duration(0)
+			if settle := Settle(csv, nil, tc.policies); settle != nil {
+				got = settle.Duration
+			}
+			if got != tc.want {
+				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -20,6 +20,14 @@ type ProbePolicySpec struct {
 	// +optional
 	Match *ProbePolicyMatch `json:"match,omitempty"`
 
+	// Settle is `spec.settle` of the Probes: for how long no custom resource must have held an update before one may begin, also
+	// after the last one. Of several policies, the longest counts.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('168h')",message="settle must be from 0s to 168h"
+	Settle *metav1.Duration `json:"settle,omitempty"`
+
 	// ProbeResources are CustomResourceDefinitions, by name, with the expressions that become a part of the Probe of the operator that
 	// owns them. Annotations of a CustomResourceDefinition take precedence. If several policies have expressions for one, all of them
 	// have to allow the update.

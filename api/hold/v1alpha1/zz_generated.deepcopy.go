@@ -258,6 +258,11 @@ func (in *ProbePolicySpec) DeepCopyInto(out *ProbePolicySpec) {
 		*out = new(ProbePolicyMatch)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Settle != nil {
+		in, out := &in.Settle, &out.Settle
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.ProbeResources != nil {
 		in, out := &in.ProbeResources, &out.ProbeResources
 		*out = make([]operatorsv1alpha1.ProbeResource, len(*in))

@@ -35,6 +35,11 @@ const (
 
 // Reasons of Upgradeable on a Probe.
 const (
+	// ReasonSettling means that the custom resources allow an update, but not yet for spec.settle. The message has when it may
+	// begin.
+	// Remedy: none, it ends then.
+	ReasonSettling = "Settling"
+
 	// ReasonNotUpgradeable means that at least one custom resource holds the update. The message names it.
 	// Remedy: none if the work of the custom resource ends by itself. If it is stuck, look at that resource and the
 	// logs of its operator. `kubectl operator-status why` prints the command that updates anyway.

@@ -98,6 +98,14 @@ type ProbeSpec struct {
 	// +optional
 	Isolation ProbeIsolation `json:"isolation,omitempty"`
 
+	// Settle is for how long no custom resource of the running version must have held an update before one may begin, so that the
+	// operator can reconcile its custom resources after an update before the next one. By default an update begins at once.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('168h')",message="settle must be from 0s to 168h"
+	Settle *metav1.Duration `json:"settle,omitempty"`
+
 	// ProbeResources are the custom resources that determine the status of the operator.
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Probe Resources"
 	// +optional
@@ -184,6 +192,16 @@ type ProbeStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ObservedTargets string `json:"observedTargets,omitempty"`
+
+	// AllowedSince is since when no custom resource of the running version has held an update, if spec.settle is set.
+	// +optional
+	AllowedSince *metav1.Time `json:"allowedSince,omitempty"`
+
+	// ObservedVersion is a hash of the images of the running version, if spec.operator and spec.settle are set. A change of it
+	// resets allowedSince.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ObservedVersion string `json:"observedVersion,omitempty"`
 
 	// Conditions of the Probe; known types are Upgradeable, Important, Synced, PodReady, GateConflict, AnnotationsDiffer
 	// and Holding.

@@ -113,6 +113,9 @@ func (r *PodReader) report(ctx context.Context, in probestatus.Inputs) error {
 		return nil
 	}
 	status := probestatus.ComputeRead(in)
+	if wait := probestatus.SettlesIn(probe.Spec, status, in.Now.Time); wait > 0 {
+		r.queue.AddAfter(r.plan.Probe, wait)
+	}
 	if equality.Semantic.DeepEqual(status, probe.Status) {
 		r.current.Store(true)
 		return nil

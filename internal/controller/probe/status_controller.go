@@ -264,6 +264,7 @@ func (r *StatusReconciler) named(ctx context.Context, of holdv1alpha1.OperatorRe
 		in.OperatorNotFound = fmt.Sprintf("No version of the operator of %s has run, which this Probe names", of)
 	default:
 		out.Exists, out.Accounts = true, installed.Accounts
+		in.Version = installed.Version
 	}
 	return out, nil
 }
@@ -336,6 +337,9 @@ const operatorConditionCRD = "operatorconditions.operators.coreos.com"
 // that grows with the time this has lasted.
 func (r *StatusReconciler) write(ctx context.Context, probe *v1alpha1.Probe, status v1alpha1.ProbeStatus, now time.Time) (reconcile.Result, error) {
 	result := reconcile.Result{RequeueAfter: retryAfter(status, now)}
+	if wait := probestatus.SettlesIn(probe.Spec, status, now); wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
+		result.RequeueAfter = wait
+	}
 	if equality.Semantic.DeepEqual(status, probe.Status) {
 		return result, nil
 	}

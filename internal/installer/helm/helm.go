@@ -120,7 +120,9 @@ func (r *Release) Installed() *installer.Installed {
 	if r == nil || !r.Ran {
 		return nil
 	}
-	out := &installer.Installed{Accounts: installer.AccountsOf(r.Workloads), Retry: installer.RetryOf(r.Workloads), Denied: r.denied}
+	out := &installer.Installed{
+		Version: installer.VersionOf(r.Workloads), Accounts: installer.AccountsOf(r.Workloads), Retry: installer.RetryOf(r.Workloads), Denied: r.denied,
+	}
 	out.Running = operator.Version{Ref: operator.Ref{Kind: "Secret", Namespace: r.Namespace, Name: r.record()}}
 	out.Request = operator.Request{Ref: out.Running.Ref, Resource: "secret", Annotations: r.Annotations}
 	if len(r.Workloads) > 0 {

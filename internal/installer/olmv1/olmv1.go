@@ -56,6 +56,7 @@ func Find(of holdv1alpha1.OperatorReference, extension metav1.Object, workloads 
 	return &installer.Installed{
 		Running:  operator.Version{Ref: ref},
 		Request:  operator.Request{Ref: ref, Resource: "clusterextension.olm.operatorframework.io", Annotations: extension.GetAnnotations()},
+		Version:  installer.VersionOf(its),
 		Accounts: installer.AccountsOf(its),
 		Retry: &installer.Retry{
 			Kind: Kind, Object: types.NamespacedName{Name: of.Name}, Annotations: []string{v1alpha1.AnnotationResolveAnew},

@@ -36,6 +36,7 @@ func installed(w installer.Workload) *installer.Installed {
 	return &installer.Installed{
 		Running:  operator.Version{Ref: w.Ref},
 		Request:  operator.Request{Ref: w.Ref, Resource: w.Resource(), Annotations: w.Annotations},
+		Version:  installer.VersionOf([]installer.Workload{w}),
 		Accounts: installer.AccountsOf([]installer.Workload{w}),
 		Retry:    installer.RetryOf([]installer.Workload{w}),
 		Denied: func(allowed string, crds []string) *holdv1alpha1.DeniedUpdates {

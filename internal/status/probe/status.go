@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +39,9 @@ type Inputs struct {
 
 	// GateConflict is the message that the operator sets its OperatorCondition itself, or empty.
 	GateConflict string
+
+	// Version stands for the running version of the operator, if the Probe is about any version.
+	Version string
 
 	// Held are the updates that wait for the Probe.
 	Held []Held
@@ -338,7 +342,8 @@ func probeResources(_ Inputs, f findings, out *v1alpha1.ProbeStatus) {
 // upgradeable sets Upgradeable: False if a custom resource blocks the update. Unknown ones do not block. A False remains
 // until the custom resources have been read; a True does not.
 func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
-	if f.allUnread && meta.IsStatusConditionFalse(out.Conditions, v1alpha1.ConditionUpgradeable) && !f.unnamed {
+	before := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionUpgradeable)
+	if f.allUnread && before != nil && before.Status == metav1.ConditionFalse && before.Reason != v1alpha1.ReasonSettling && !f.unnamed {
 		return
 	}
 	c := metav1.Condition{Type: v1alpha1.ConditionUpgradeable, Status: metav1.ConditionTrue}
@@ -366,7 +371,39 @@ func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	default:
 		c.Reason, c.Message = v1alpha1.ReasonAllUpgradeable, fmt.Sprintf("None of %d custom resources holds the update", n.Total)
 	}
+	settle(in, out, &c)
 	set(in, out, c)
+}
+
+// settle changes a condition that allows an update until it has done so for spec.settle, in the running version.
+func settle(in Inputs, out *v1alpha1.ProbeStatus, c *metav1.Condition) {
+	spec := in.Probe.Spec
+	if spec == nil || spec.Settle == nil {
+		out.AllowedSince, out.ObservedVersion = nil, ""
+		return
+	}
+	if out.AllowedSince == nil || in.Version != out.ObservedVersion {
+		out.AllowedSince = new(in.Now.Rfc3339Copy())
+	}
+	out.ObservedVersion = in.Version
+	if c.Status != metav1.ConditionTrue {
+		out.AllowedSince = nil
+		return
+	}
+	if ends := out.AllowedSince.Add(spec.Settle.Duration); ends.After(in.Now.Time) && c.Reason != v1alpha1.ReasonNoResources {
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSettling
+		c.Message = fmt.Sprintf("No custom resource has held the update since %s. It may begin at %s, after %s",
+			out.AllowedSince.UTC().Format(time.RFC3339), ends.UTC().Format(time.RFC3339), spec.Settle.Duration)
+	}
+}
+
+// SettlesIn returns in how long a Probe that is settling allows the update, or 0.
+func SettlesIn(spec *v1alpha1.ProbeSpec, status v1alpha1.ProbeStatus, now time.Time) time.Duration {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUpgradeable)
+	if c == nil || c.Reason != v1alpha1.ReasonSettling || spec == nil || spec.Settle == nil || status.AllowedSince == nil {
+		return 0
+	}
+	return max(status.AllowedSince.Add(spec.Settle.Duration).Sub(now), time.Millisecond)
 }
 
 // important sets Important: True if an important condition of a custom resource is.
