@@ -45,7 +45,7 @@ spec:
   group: fan.example.com
   scope: Namespaced
   names: {plural: f%[1]ds, singular: f%[1]d, kind: F%[1]d, listKind: F%[1]dList}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `, i, name))
 		hostile.Spec.ProbeResources = append(hostile.Spec.ProbeResources, v1alpha1.ProbeResource{Name: name, Upgradeable: "!Migrating"})
 	}
