@@ -33,18 +33,28 @@ func TestPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster.Apply(t, "", string(manifests))
+	all := policies(t, manifests)
+	var probes []*v1alpha1.Probe
+	t.Cleanup(func() { // or the managers of the tests after this one would reconcile them
+		for i := range all {
+			mustDelete(t, &all[i])
+		}
+		for _, p := range probes {
+			cluster.AwaitGone(t, p)
+		}
+	})
 	argo := customizations(t)
 	for id := range tolerated {
 		if _, err := os.Stat(filepath.Join(argo, filepath.Dir(id), "testdata", filepath.Base(id)+".yaml")); err != nil {
 			t.Errorf("tolerated has a custom resource that Argo CD does not test: %v", err)
 		}
 	}
-	all := policies(t, manifests)
 	if folders, err := filepath.Glob(filepath.Join(testcluster.Root(), "config", "policies", "*", "policy.yaml")); err != nil || len(folders) != len(all) {
 		t.Errorf("config/policies/kustomization.yaml has %d policies, and there are %d folders: %v", len(all), len(folders), err)
 	}
 	cases, crds := make([]map[string]map[string]policyCase, len(all)), map[string]string{}
 	for i, policy := range all {
+		probes = append(probes, probeNamed(cluster.Namespace(t, policy.Name), policy.Name+".v1.0.0"))
 		cases[i] = casesOf(t, policy, argo)
 		for crd, ofKind := range cases[i] {
 			crds[crd] = crdManifest(crd, ofKind)
@@ -54,12 +64,12 @@ func TestPolicies(t *testing.T) {
 	for i, policy := range all {
 		t.Run(policy.Name, func(t *testing.T) {
 			t.Parallel()
-			namespace := cluster.Namespace(t, policy.Name)
+			namespace := probes[i].Namespace
 			account(t, cluster, namespace, "*")
 			for crd, ofKind := range cases[i] {
 				createAll(t, namespace, crd, ofKind)
 			}
-			operator := succeeded(t, namespace, policy.Name+".v1.0.0", slices.Collect(maps.Keys(cases[i]))...)
+			operator := succeeded(t, namespace, probes[i].Name, slices.Collect(maps.Keys(cases[i]))...)
 			for crd, ofKind := range cases[i] {
 				checkHeld(t, key(operator).Namespace, operator.Name, crd, ofKind)
 			}

@@ -106,6 +106,9 @@ func TestNoHotLoop(t *testing.T) {
 	requests := cluster.Requests(t, since)
 	if len(requests) > most {
 		t.Errorf("%d requests in %s", len(requests), observed)
+		for _, r := range requests {
+			t.Log(r)
+		}
 	}
 	for _, r := range requests {
 		// A manager that has just started also writes to the Probes of other tests.
