@@ -78,7 +78,7 @@ func TestProbePolicy(t *testing.T) {
 
 // TestSettle verifies that of a chain of updates each waits until the custom resources have allowed it for some time in the version before.
 func TestSettle(t *testing.T) {
-	const settle = 4 * time.Second
+	const settle = 15 * time.Second // a slow machine has to notice the hold
 	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
 	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "settle", Version: version} }
 	v1, v2, v3 := foo("1.0.0"), foo("1.1.0"), foo("1.2.0")
@@ -89,7 +89,10 @@ func TestSettle(t *testing.T) {
 	s := newStage(t, "settle", publish(t, v1))
 	sub := s.subscribe(t, "settle")
 	s.awaitInstalled(t, sub, v1.CSV())
-	s.custom(t, "settle", "example", `[{type: Migrating, status: "False"}]`)
+	cr := s.custom(t, "settle", "example", `[{type: Migrating, status: "True"}]`)
+	s.offer(t, publish(t, v1, v2, v3))
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "Migrating", v2.CSV())
+	finishMigration(t, cr)
 	awaitSettling := func(version testcatalog.Foo) (since time.Time) {
 		t.Helper()
 		probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: version.CSV()}}
@@ -107,8 +110,7 @@ func TestSettle(t *testing.T) {
 		}
 	}
 	since := awaitSettling(v1)
-	s.offer(t, publish(t, v1, v2, v3))
-	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "It may begin at", "after 4s", v2.CSV())
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "It may begin at", "after 15s", v2.CSV())
 	next := awaitSettling(v2)
 	checkWaited(v2, since)
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "It may begin at", v3.CSV())

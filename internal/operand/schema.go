@@ -26,11 +26,20 @@ type Schemas struct {
 	answers *lru.Cache // by question
 }
 
-// question is a term, for the custom resources of one generation of a CustomResourceDefinition.
+// question is a comparison, or the name of a term about conditions, for one generation of a CustomResourceDefinition.
 type question struct {
 	crd        types.UID
 	generation int64
-	term       string
+	about      string
+}
+
+// questionOf returns the question whose answer a term needs: for all condition types it is the same.
+func questionOf(crd *apiextensions.CustomResourceDefinition, term string) question {
+	out := question{crd.UID, crd.Generation, term}
+	if expression.IsConditionType(term) && term != expression.Settled {
+		out.about = expression.PathText(conditionsPath)
+	}
+	return out
 }
 
 // maxAnswers limits the memory for answers, which are short.
@@ -46,7 +55,7 @@ func (s *Schemas) Problems(ctx context.Context, crd *apiextensions.CustomResourc
 	var full *apiextensions.CustomResourceDefinition
 	byCause := map[string][]string{}
 	for _, term := range terms {
-		cause, known := s.answers.Get(question{crd.UID, crd.Generation, term})
+		cause, known := s.answers.Get(questionOf(crd, term))
 		if !known {
 			if full == nil {
 				full = &apiextensions.CustomResourceDefinition{}
@@ -55,7 +64,7 @@ func (s *Schemas) Problems(ctx context.Context, crd *apiextensions.CustomResourc
 				}
 			}
 			cause = mismatch(full, term)
-			s.answers.Add(question{full.UID, full.Generation, term}, cause)
+			s.answers.Add(questionOf(full, term), cause)
 		}
 		byCause[cause.(string)] = append(byCause[cause.(string)], term)
 	}

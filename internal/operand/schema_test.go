@@ -1,9 +1,14 @@
 package operand
 
 import (
+	"context"
 	"testing"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 )
 
@@ -73,5 +78,36 @@ func TestMismatch(t *testing.T) {
 				t.Errorf("%s\n%s: got %q, want %q", tc.reason, tc.term, got, want)
 			}
 		})
+	}
+}
+
+// TestSchemasAsked verifies that a CustomResourceDefinition is read once for all condition types, and once for each comparison.
+func TestSchemasAsked(t *testing.T) {
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict([]byte(schemaCRD), crd); err != nil {
+		t.Fatal(err)
+	}
+	crd.Name, crd.UID, crd.Generation = "foos.example.com", "a", 1
+	scheme := runtime.NewScheme()
+	if err := apiextensions.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(crd.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			asked++
+			return c.Get(ctx, key, o, opts...)
+		},
+	}).Build()
+	schemas := NewSchemas(live)
+	for range 3 {
+		for _, term := range []string{"Ready", "Migrating", `status.phase == "Running"`, "Degraded"} {
+			if _, err := schemas.Problems(t.Context(), crd, []string{term}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if asked != 2 {
+		t.Errorf("it was read %d times, want 2", asked)
 	}
 }
