@@ -20,12 +20,17 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
 )
 
-// policyKinds are the kinds that tell which policies match a cluster.
-func policyKinds() []installer.Kind {
-	return append(controllers.Kinds(), installer.Kind{
+// appliedKind is the kind of the policies of a cluster.
+func appliedKind() installer.Kind {
+	return installer.Kind{
 		GroupVersionKind: holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.ProbePolicyKind), Plural: "ProbePolicies", ClusterScoped: true,
 		AddToScheme: holdv1alpha1.AddToScheme, List: func() installer.List { return &holdv1alpha1.ProbePolicyList{} },
-	}, installer.Kind{
+	}
+}
+
+// policyKinds are the kinds that tell which policies match a cluster.
+func policyKinds() []installer.Kind {
+	return append(controllers.Kinds(), appliedKind(), installer.Kind{
 		GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind), Plural: olmv0.ClusterServiceVersions,
 		Selector: olmv0.NotCopied, AllNamespaces: true,
 		AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.ClusterServiceVersionList{} },
@@ -116,8 +121,9 @@ func (o *options) matching(ctx context.Context, all []policies.Policy) ([]match,
 		o.warnUnread(kind)
 	}
 	var out []match
+	others := othersOf(cluster)
 	for _, p := range all {
-		some, err := matches(cluster, p)
+		some, err := matches(cluster, others, p)
 		if err != nil {
 			return nil, err
 		}
@@ -146,33 +152,46 @@ func ofNames(found []match, all []policies.Policy, names []string) (out []match,
 	return out, nil
 }
 
+// other is an operator that OLM did not install, and the names of the CustomResourceDefinitions that it serves.
+type other struct {
+	holdv1alpha1.OperatorReference
+
+	definitions []string
+}
+
+// othersOf returns the operators of a cluster that OLM did not install.
+func othersOf(cluster installer.Cluster) (out []other) {
+	for _, c := range controllers.In(cluster) {
+		of := controllers.Owner(c.Workload)
+		i := slices.IndexFunc(out, func(o other) bool { return o.OperatorReference == of })
+		if i < 0 {
+			i, out = len(out), append(out, other{OperatorReference: of})
+		}
+		out[i].definitions = append(out[i].definitions, c.Definitions...)
+	}
+	return out
+}
+
 // matches returns the operators that a policy is for.
-func matches(cluster installer.Cluster, p policies.Policy) (out []match, err error) {
+func matches(cluster installer.Cluster, others []other, p policies.Policy) (out []match, err error) {
 	for _, csv := range installer.Values[v1alpha1.ClusterServiceVersion](cluster) {
 		if slices.ContainsFunc(p.Spec.ProbeResources, func(r v1alpha1.ProbeResource) bool { return csvchain.Owns(&csv, r.CRDName()) }) {
 			of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLM, Namespace: csv.Namespace, Name: csv.Name}
 			out = append(out, match{p, of, appliedPolicy(cluster, p), p.Manifest})
 		}
 	}
-	served := map[holdv1alpha1.OperatorReference][]string{}
-	var others []holdv1alpha1.OperatorReference
-	for _, c := range controllers.In(cluster) {
-		of := controllers.Owner(c.Workload)
-		if served[of] == nil {
-			others = append(others, of)
-		}
-		served[of] = append(served[of], c.Definitions...)
-	}
-	for _, of := range others {
-		resources := slices.DeleteFunc(slices.Clone(p.Spec.ProbeResources), func(r v1alpha1.ProbeResource) bool { return !slices.Contains(served[of], r.CRDName()) })
+	for _, o := range others {
+		resources := slices.DeleteFunc(slices.Clone(p.Spec.ProbeResources), func(r v1alpha1.ProbeResource) bool {
+			return !slices.Contains(o.definitions, r.CRDName())
+		})
 		if len(resources) == 0 {
 			continue
 		}
-		manifest, err := probeManifest(p.Name, of, resources)
+		manifest, err := probeManifest(p.Name, o.OperatorReference, resources)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, match{p, of, appliedProbe(cluster, of, resources), manifest})
+		out = append(out, match{p, o.OperatorReference, appliedProbe(cluster, o.OperatorReference, resources), manifest})
 	}
 	isServed := slices.ContainsFunc(installer.Values[metav1.PartialObjectMetadata](cluster), func(crd metav1.PartialObjectMetadata) bool {
 		return slices.ContainsFunc(p.Spec.ProbeResources, func(r v1alpha1.ProbeResource) bool { return r.CRDName() == crd.Name })

@@ -15,7 +15,8 @@ import (
 	"github.com/operator-status/operator-status/config/policies"
 )
 
-// someOperators are Strimzi, installed by OLM, Keycloak by Helm, CloudNativePG by kubectl, and a definition of nobody.
+// someOperators are Strimzi, installed by OLM, Keycloak by Helm, CloudNativePG by kubectl, and a CustomResourceDefinition
+// without an operator.
 const someOperators = `
 apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion

@@ -49,7 +49,7 @@ var changed = []installer.Kind{
 
 // kinds returns all kinds that a command may read.
 func (o *options) kinds() []installer.Kind {
-	return slices.Concat(o.installers.Kinds(), o.installers.CheckKinds(), o.installers.TreeKinds(), installer.PodKinds(), policyKinds())
+	return append(slices.Concat(o.installers.Kinds(), o.installers.CheckKinds(), o.installers.TreeKinds(), installer.PodKinds()), appliedKind())
 }
 
 // read reads everything that describes the operators of a namespace, or of all if that is empty, and more kinds. It prints

@@ -141,7 +141,7 @@ func (c Comparison) Texts() (out []string) {
 	return out
 }
 
-// GoesStale reports whether the comparison says nothing about a spec that the operator has not observed yet: it reads the
+// GoesStale reports whether the comparison is about an older spec until the operator has observed a change: it reads the
 // status, but not which generation the operator has observed.
 func (c Comparison) GoesStale() bool {
 	fields := c.Fields()
@@ -254,10 +254,7 @@ func valueOf(is bool) Value {
 // Say returns the meaning of a value of a term, such as `Migrating is True` and `status.phase is not "Running"`.
 func Say(term string, v Value) string {
 	c, isComparison := ParseTerm(term)
-	if !isComparison {
-		return term + " is " + v.String()
-	}
-	if v == Unknown {
+	if !isComparison || v == Unknown {
 		return term + " is " + v.String()
 	}
 	var right []string

@@ -18,6 +18,7 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/config/policies"
 	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
@@ -33,11 +34,14 @@ func TestPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster.Apply(t, "", string(manifests))
-	all := policies(t, manifests)
+	all, err := policies.All()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var probes []*v1alpha1.Probe
 	t.Cleanup(func() { // or the managers of the tests after this one would reconcile them
 		for i := range all {
-			mustDelete(t, &all[i])
+			mustDelete(t, &all[i].ProbePolicy)
 		}
 		for _, p := range probes {
 			cluster.AwaitGone(t, p)
@@ -49,13 +53,13 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("tolerated has a custom resource that Argo CD does not test: %v", err)
 		}
 	}
-	if folders, err := filepath.Glob(filepath.Join(testcluster.Root(), "config", "policies", "*", "policy.yaml")); err != nil || len(folders) != len(all) {
-		t.Errorf("config/policies/kustomization.yaml has %d policies, and there are %d folders: %v", len(all), len(folders), err)
+	if n := strings.Count(string(manifests), "kind: ProbePolicy\n"); n != len(all) {
+		t.Errorf("config/policies/kustomization.yaml has %d policies, and there are %d folders", n, len(all))
 	}
 	cases, crds := make([]map[string]map[string]policyCase, len(all)), map[string]string{}
 	for i, policy := range all {
 		probes = append(probes, probeNamed(cluster.Namespace(t, policy.Name), policy.Name+".v1.0.0"))
-		cases[i] = casesOf(t, policy, argo)
+		cases[i] = casesOf(t, policy.ProbePolicy, argo)
 		for crd, ofKind := range cases[i] {
 			crds[crd] = crdManifest(crd, ofKind)
 		}
@@ -123,19 +127,6 @@ var tolerated = map[string]string{
 	"minio.min.io/Tenant/incorrect_tenant_credentials":                     "as above",
 	"minio.min.io/Tenant/pool_decommissioning_not_allowed":                 "nothing is under way: the request was refused",
 	"flink.apache.org/FlinkDeployment/degraded_error":                      "nothing is under way: it needs another spec",
-}
-
-func policies(t *testing.T, manifests []byte) []holdv1alpha1.ProbePolicy {
-	t.Helper()
-	var out []holdv1alpha1.ProbePolicy
-	for document := range strings.SplitSeq(string(manifests), "\n---\n") {
-		policy := holdv1alpha1.ProbePolicy{}
-		if err := yaml.UnmarshalStrict([]byte(document), &policy); err != nil {
-			t.Fatalf("reading a policy: %v", err)
-		}
-		out = append(out, policy)
-	}
-	return out
 }
 
 // ownCases returns the cases of a policy, by CustomResourceDefinition and name.

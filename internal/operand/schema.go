@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"strconv"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -175,26 +175,18 @@ func neverEqual(field *apiextensions.JSONSchemaProps, c expression.Comparison) s
 	if len(field.Enum) == 0 {
 		return ""
 	}
-	var values []string
+	var texts, values []string
 	for _, v := range field.Enum {
 		var text string
 		if json.Unmarshal(v.Raw, &text) != nil {
 			return ""
 		}
-		values = append(values, text)
+		texts, values = append(texts, text), append(values, strconv.Quote(text))
 	}
 	for _, v := range c.Texts() {
-		if !slices.Contains(values, v) {
-			return fmt.Sprintf("the field is never %q, it is one of %s", v, messages.List(quoteAll(values), mostNamed, ", "))
+		if !slices.Contains(texts, v) {
+			return fmt.Sprintf("the field is never %q, it is one of %s", v, messages.List(values, mostNamed, ", "))
 		}
 	}
 	return ""
-}
-
-func quoteAll(texts []string) []string {
-	out := make([]string, 0, len(texts))
-	for _, t := range texts {
-		out = append(out, `"`+strings.ReplaceAll(t, `"`, "")+`"`)
-	}
-	return out
 }

@@ -12,10 +12,11 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 )
 
-func at(text string) time.Time {
+func at(t testing.TB, text string) time.Time {
+	t.Helper()
 	out, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
 	return out
 }
@@ -29,10 +30,10 @@ func TestAt(t *testing.T) {
 	berlin := window("30 2 * * *", time.Hour, "Europe/Berlin")
 	times := func(from, until string, windows ...holdv1alpha1.UpdateWindow) (out holdv1alpha1.UpgradeHoldSpec) {
 		if from != "" {
-			out.From = new(metav1.NewTime(at(from)))
+			out.From = new(metav1.NewTime(at(t, from)))
 		}
 		if until != "" {
-			out.Until = new(metav1.NewTime(at(until)))
+			out.Until = new(metav1.NewTime(at(t, until)))
 		}
 		out.UpdateWindows = windows
 		return out
@@ -41,12 +42,12 @@ func TestAt(t *testing.T) {
 		if until == "" {
 			return State{Holds: true}
 		}
-		return State{Holds: true, Changes: at(until)}
+		return State{Holds: true, Changes: at(t, until)}
 	}
 	not := func(reason, until string) State {
 		out := State{Reason: reason}
 		if until != "" {
-			out.Changes = at(until)
+			out.Changes = at(t, until)
 		}
 		return out
 	}
@@ -78,7 +79,7 @@ func TestAt(t *testing.T) {
 		"NeverOpens": {"A date that does not exist opens no window, which is reported.", times("", "", window("0 2 30 2 *", time.Hour, "")), "2026-11-28T06:00:00Z",
 			State{Holds: true, Problem: `updateWindows has "0 2 30 2 *", which never opens: no such time in the next years`}},
 		"Invalid": {"So does a schedule that is none, and other windows open.", times("", "", window("a b c d e", time.Hour, ""), night), "2026-11-28T06:00:00Z",
-			State{Holds: true, Changes: at("2026-11-29T02:00:00Z"), Problem: `updateWindows has "a b c d e", which never opens: failed to parse int from a: strconv.Atoi: parsing "a": invalid syntax`}},
+			State{Holds: true, Changes: at(t, "2026-11-29T02:00:00Z"), Problem: `updateWindows has "a b c d e", which never opens: failed to parse int from a: strconv.Atoi: parsing "a": invalid syntax`}},
 		"NoZone": {"So does a time zone that does not exist.", times("", "", window("0 2 * * *", time.Hour, "Europe/Nowhere")), "2026-11-28T06:00:00Z",
 			State{Holds: true, Problem: `updateWindows has "0 2 * * *", which never opens: unknown time zone Europe/Nowhere`}},
 		"LocalZone": {"So does the local time zone.", times("", "", window("0 2 * * *", time.Hour, "Local")), "2026-11-28T06:00:00Z",
@@ -88,7 +89,7 @@ func TestAt(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := At(tc.spec, at(tc.now))
+			got := At(tc.spec, at(t, tc.now))
 			got.Changes = got.Changes.UTC()
 			tc.want.Changes = tc.want.Changes.UTC()
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -114,7 +115,7 @@ func TestAtEveryMinute(t *testing.T) {
 			}
 			spec.UpdateWindows = append(spec.UpdateWindows, window(schedule, time.Duration(1+r.IntN(24*60))*time.Minute, zone))
 		}
-		start := at("2026-01-01T00:00:00Z").Add(time.Duration(r.IntN(365*24)) * time.Hour)
+		start := at(t, "2026-01-01T00:00:00Z").Add(time.Duration(r.IntN(365*24)) * time.Hour)
 		closes := make([]time.Time, len(spec.UpdateWindows))
 		var announced State
 		for now := start.Add(-25 * time.Hour); now.Before(start.Add(72 * time.Hour)); now = now.Add(time.Minute) {
@@ -160,7 +161,7 @@ func FuzzAt(f *testing.F) {
 	f.Add("*/0 ? L W 9-1", int64(86400), "../../etc/passwd")
 	f.Fuzz(func(t *testing.T, schedule string, seconds int64, zone string) {
 		spec := holdv1alpha1.UpgradeHoldSpec{UpdateWindows: []holdv1alpha1.UpdateWindow{window(schedule, time.Duration(seconds%86400)*time.Second, zone)}}
-		now := at("2026-11-28T06:00:00Z")
+		now := at(t, "2026-11-28T06:00:00Z")
 		if s := At(spec, now); !s.Changes.IsZero() && !s.Changes.After(now) {
 			t.Errorf("%+v changes in the past: %+v", spec.UpdateWindows, s)
 		}
@@ -169,7 +170,7 @@ func FuzzAt(f *testing.F) {
 
 func BenchmarkAt(b *testing.B) {
 	spec := holdv1alpha1.UpgradeHoldSpec{UpdateWindows: []holdv1alpha1.UpdateWindow{window("* * * * *", 24*time.Hour, "")}}
-	now := at("2026-11-28T06:00:00Z")
+	now := at(b, "2026-11-28T06:00:00Z")
 	for b.Loop() {
 		At(spec, now)
 	}

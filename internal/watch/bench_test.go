@@ -23,7 +23,7 @@ func BenchmarkIrrelevantUpdate(b *testing.B) {
 	}
 	source := scriptOf(sub)
 	_ = source.Replace([]any{}, "")
-	events := &eventStream{decoder: decoderOf(&repeat{text: event}, source.source.terms...)}
+	events := &eventStream{decoder: decoderOf(b, &repeat{text: event}, source.source.terms...)}
 	engine := func() {
 		_, o, err := events.Decode()
 		if err != nil {
@@ -34,7 +34,7 @@ func BenchmarkIrrelevantUpdate(b *testing.B) {
 	engine() // the object now exists
 	sub.request.Notify = func(bool) { b.Fatal("an irrelevant update was notified") }
 
-	skipped := decoderOf(&repeat{text: event}).json
+	skipped := decoderOf(b, &repeat{text: event}).json
 	peers := map[string]func() error{
 		// The minimum: skip all bytes.
 		"skip": skipped.SkipValue,

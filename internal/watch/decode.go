@@ -323,7 +323,7 @@ func (d *decoder) conditionField(name string, c *foundCondition) (err error) {
 		d.scratch, err = d.appendText(d.scratch[:0])
 		c.since = d.conditions.keep(d.scratch, maxTime)
 	case `"reason"`:
-		if len(d.plan.reasons) == 0 {
+		if !d.plan.readsReasons {
 			return d.json.SkipValue()
 		}
 		d.scratch, err = d.appendText(d.scratch[:0])

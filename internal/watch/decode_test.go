@@ -38,10 +38,11 @@ func see(kind apiwatch.EventType, o *object) seen {
 	}
 }
 
-func decoderOf(r io.Reader, terms ...string) *decoder {
+func decoderOf(t testing.TB, r io.Reader, terms ...string) *decoder {
+	t.Helper()
 	plan, err := newPlan(terms)
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
 	return newDecoder(r, plan, func() {})
 }
@@ -261,7 +262,7 @@ func TestDecodeEvent(t *testing.T) {
 			const other = `{"type":"ADDED","object":{"metadata":{"name":"n","namespace":"ns","resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}},"status":{"conditions":[{"type":"Migrating","status":"False"}]}}}`
 			wantOther := seen{Kind: apiwatch.Added, Namespace: "ns", Name: "n", Version: "1", InitialEnd: true, Conditions: conditions(has("Migrating", observed.False))}
 			want := []seen{wantOther, tc.want, wantOther}
-			s := &eventStream{decoder: decoderOf(strings.NewReader(other+tc.event+"\n"+other), asked...)}
+			s := &eventStream{decoder: decoderOf(t, strings.NewReader(other+tc.event+"\n"+other), asked...)}
 			var got []seen
 			for range want {
 				kind, o, err := s.Decode()
@@ -323,7 +324,7 @@ func TestDecodeErrorEvent(t *testing.T) {
 		for _, initial := range []*objectBatch{nil, {Object: noMeta}} {
 			t.Run(fmt.Sprintf("%s/initial=%t", name, initial != nil), func(t *testing.T) {
 				text := `{"type":"ERROR","object":` + tc.object + `}`
-				s := &eventStream{decoder: decoderOf(strings.NewReader(text), asked...), initial: initial}
+				s := &eventStream{decoder: decoderOf(t, strings.NewReader(text), asked...), initial: initial}
 				kind, o, err := s.Decode()
 				if err != nil || kind != apiwatch.Error {
 					t.Fatalf("%s\nwant an ERROR event, got %q, %v", tc.reason, kind, err)
@@ -359,7 +360,7 @@ func TestDecodeCutOff(t *testing.T) {
 			if n == 0 && name != "by the transport" && name != "by something else" {
 				want = io.EOF
 			}
-			s := &eventStream{decoder: decoderOf(read.from, asked...)}
+			s := &eventStream{decoder: decoderOf(t, read.from, asked...)}
 			_, _, err := s.Decode()
 			if isEOF := want != lost; isEOF && err != want || !errors.Is(err, want) { //nolint:errorlint // as is
 				t.Errorf("after %d bytes, %s: want %v, got %v", n, name, want, err)
@@ -375,12 +376,12 @@ func TestDecodeGarbage(t *testing.T) {
 		`{"type":"ADDED","object":{"metadata":{"name":"a` + "\n" + `b"}}}`, `<html>Bad Gateway</html>`, "\x00\x01\x02",
 		`{}`, `[]`, `7`, `null`, `{"type":7}`, strings.Repeat(`[`, 20_000), `{"type":"ADDED","object":` + strings.Repeat(`{"status":`, 20_000),
 	} {
-		s := &eventStream{decoder: decoderOf(strings.NewReader(text), asked...)}
+		s := &eventStream{decoder: decoderOf(t, strings.NewReader(text), asked...)}
 		if kind, o, err := s.Decode(); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("%.40q: want an error, got %v, %v, %v", text, kind, o, err)
 		}
 		for _, list := range []string{text, `{"items":` + text} {
-			if _, _, err := decoderOf(strings.NewReader(list), asked...).list(); err == nil {
+			if _, _, err := decoderOf(t, strings.NewReader(list), asked...).list(); err == nil {
 				t.Errorf("%.40q as a list: want an error", list)
 			}
 		}
@@ -417,7 +418,7 @@ func TestDecodeList(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			meta, objects, err := decoderOf(strings.NewReader(tc.list), asked...).list()
+			meta, objects, err := decoderOf(t, strings.NewReader(tc.list), asked...).list()
 			if err != nil {
 				t.Fatalf("%s\n%v", tc.reason, err)
 			}
@@ -446,7 +447,7 @@ func TestDecodeInitial(t *testing.T) {
 	text := event("ADDED", "a", "True") + event("ADDED", "b", "True") + bookmark + event("ADDED", "c", "False") +
 		event("MODIFIED", "b", "Unknown") + event("DELETED", "a", "True") + event("DELETED", "z", "True") + end +
 		event("DELETED", "c", "False")
-	s := &eventStream{decoder: decoderOf(strings.NewReader(text), asked...), initial: &objectBatch{Object: noMeta}}
+	s := &eventStream{decoder: decoderOf(t, strings.NewReader(text), asked...), initial: &objectBatch{Object: noMeta}}
 
 	kind, o, err := s.Decode()
 	w, ok := o.(*objectBatch)
@@ -498,7 +499,7 @@ func FuzzDecode(f *testing.F) {
 			func(d *decoder) error { _, _, err := d.event(); return err },
 			func(d *decoder) error { _, _, err := d.list(); return err },
 		} {
-			d := decoderOf(bytes.NewReader(data), asked...)
+			d := decoderOf(t, bytes.NewReader(data), asked...)
 			for range len(data) + 2 { // each takes at least one byte
 				if err := decode(d); err != nil {
 					break
@@ -515,7 +516,7 @@ func FuzzDecode(f *testing.F) {
 		if _, ok := event["object"].(map[string]any); !ok {
 			return
 		}
-		kind, r, err := decoderOf(bytes.NewReader(text), asked...).event()
+		kind, r, err := decoderOf(t, bytes.NewReader(text), asked...).event()
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

@@ -18,7 +18,7 @@ import (
 // decodeTerms returns the terms that a custom resource has.
 func decodeTerms(t *testing.T, text string, terms ...string) []observed.Condition {
 	t.Helper()
-	_, r, err := decoderOf(strings.NewReader(`{"type":"ADDED","object":`+text+`}`), terms...).event()
+	_, r, err := decoderOf(t, strings.NewReader(`{"type":"ADDED","object":`+text+`}`), terms...).event()
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

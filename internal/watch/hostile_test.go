@@ -275,7 +275,7 @@ func TestRelease(t *testing.T) {
 			`{"type":"MODIFIED","object":{"metadata":{"name":"foo-%d"},"status":{"conditions":[{"type":"%s","status":"True"},{"type":"Ready","status":"True"}]}}}`+"\n",
 			i, strings.Repeat("x", i%5*(maxKept-100)))
 	}
-	d := decoderOf(strings.NewReader(text.String()), asked...)
+	d := decoderOf(t, strings.NewReader(text.String()), asked...)
 	for i := range 50 {
 		_, r, err := d.event()
 		if err != nil {

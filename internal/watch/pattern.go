@@ -25,9 +25,10 @@ func statusOf(text []byte) observed.Status {
 const MaxTerms = 256
 
 // A pattern encodes which of the requested conditions an object has, in its own order, then which of the comparisons are
-// known, and their states: two bytes each, the number of the term and the state. A pattern of more than maxOrdered conditions is packed instead: each bit
-// of the state of each number has a plane of its own, and the order is lost. A last byte, malformed, is added if parts of
-// the object's conditions are not conditions. So no pattern is longer than packedSize+1, regardless of an object.
+// known, and their states: two bytes each, the number of the term and the state. A pattern of more than maxOrdered terms is
+// packed instead: each bit of the state of each number has a plane of its own, and the order is lost. A last byte,
+// malformed, is added if parts of the object's conditions are not conditions. So no pattern is longer than packedSize+1,
+// regardless of the object.
 const (
 	patternEntry = 2
 	plane        = MaxTerms / 8

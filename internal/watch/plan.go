@@ -17,8 +17,8 @@ type plan struct {
 
 	comparisons []numberedComparison
 
-	// reasons are the numbers of the conditions whose reasons are compared.
-	reasons map[uint8]bool
+	// readsReasons is true if the reason of a condition is compared.
+	readsReasons bool
 }
 
 // The values that are kept of every object.
@@ -50,7 +50,6 @@ func newPlan(terms []string) (*plan, error) {
 	out := &plan{
 		numbers: make(map[string]uint8, len(terms)),
 		spec:    newNode(), status: newNode(), metadata: newNode(),
-		reasons: map[uint8]bool{},
 	}
 	out.keep([]expression.Step{{Member: "metadata"}, {Member: "generation"}})
 	out.keep([]expression.Step{{Member: "status"}, {Member: "observedGeneration"}})
@@ -74,7 +73,7 @@ func (p *plan) compare(c expression.Comparison, number uint8) numberedComparison
 		}
 		if condition, ok := p.numbers[f.Condition]; ok {
 			out.condition = &condition
-			p.reasons[condition] = true
+			p.readsReasons = true
 		}
 	}
 	return out

@@ -72,10 +72,10 @@ func newSource(target Target, client rest.Interface, log logr.Logger, errors *pr
 }
 
 // ErrTooManyTerms is the error of Subscribe if all Subscriptions to the Target together need more than MaxTerms
-// condition types.
+// terms.
 var ErrTooManyTerms = fmt.Errorf("more than %d condition types and comparisons", MaxTerms)
 
-// subscribe adds a Subscription. If the current reading lacks some of its condition types, a new reading starts.
+// subscribe adds a Subscription. If the current reading lacks some of its terms, a new reading starts.
 func (s *source) subscribe(sub *Subscription) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

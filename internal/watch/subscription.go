@@ -17,8 +17,8 @@ type Request struct {
 
 	// Judge returns the Verdict for an object's conditions. It receives the conditions that any Request of the same
 	// Target asks for, each type once, in the object's own order, followed by the comparisons that are known, or all sorted
-	// if very many. The Verdict must
-	// not depend on anything else, since Judge is called once for all objects with equal conditions.
+	// if very many. The Verdict must not depend on anything else, since Judge is called once for all objects with equal
+	// conditions.
 	Judge func([]observed.Condition) observed.Verdict
 
 	// Explain returns the messages for the Verdict. It is called only for objects that a Snapshot may list.

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
@@ -566,10 +565,4 @@ func problemsOf(in Inputs) []condition.Problem {
 	return slices.Compact(out)
 }
 
-func sentences(problems []condition.Problem) string {
-	var out []string
-	for _, p := range problems {
-		out = append(out, p.Message)
-	}
-	return messages.List(out, maxNamed, "; ")
-}
+func sentences(problems []condition.Problem) string { return condition.Messages(problems, maxNamed) }

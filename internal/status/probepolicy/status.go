@@ -86,11 +86,7 @@ func (in Inputs) valid() metav1.Condition {
 		ObservedGeneration: in.Policy.Generation, LastTransitionTime: in.Now,
 	}
 	if len(in.Problems) > 0 {
-		var texts []string
-		for _, p := range in.Problems {
-			texts = append(texts, p.Message)
-		}
-		out.Status, out.Reason, out.Message = metav1.ConditionFalse, holdv1alpha1.ReasonFieldNotFound, messages.List(texts, mostNamed, "; ")
+		out.Status, out.Reason, out.Message = metav1.ConditionFalse, holdv1alpha1.ReasonFieldNotFound, condition.Messages(in.Problems, mostNamed)
 	}
 	return out
 }
