@@ -57,7 +57,7 @@ generate: $(BIN)/controller-gen ## Generate deep copies, CRDs, RBAC and docs/ref
 	for folder in e2e/samples/direct/bundle/*/manifests; do cp $$generated/*.yaml $$folder/foo.crd.yaml; done; \
 	sed -i '/^  annotations:/a\    olm.operatorframework.io/condition.Upgradeable: "!Migrating"' $$generated/*.yaml; \
 	for folder in e2e/samples/annotated/bundle/*/manifests; do cp $$generated/*.yaml $$folder/foo.crd.yaml; done
-	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/controller/... paths=./internal/installer/olmv0/... paths=./internal/upgradehold output:rbac:artifacts:config=config/rbac
+	@$(BIN)/controller-gen rbac:roleName=manager-role paths=./internal/controller/... paths=./internal/installer/olmv0/... paths=./internal/upgradehold paths=./internal/workloads output:rbac:artifacts:config=config/rbac
 	@$(BIN)/controller-gen rbac:roleName=lifecycle-role paths=./internal/installer/builtin/... output:rbac:artifacts:config=config/lifecycle/rbac
 	@go run ./hack/reference . docs/reference
 
@@ -167,9 +167,10 @@ conformance: build tools controlplane ## Run OLM's own e2e suite against the bui
 	@go test -count=1 -timeout=4h -v ./hack/conformance -conformance $(CONFORMANCE)
 
 .PHONY: test-bundles
-test-bundles: build tools olm ## Install and update every package in the folder BUNDLES, and print the results.
+test-bundles: build tools olm $(BIN)/helm $(OLMV1) ## Install and update every package in the folder BUNDLES, and print the results; hold ten of them, and operators of Helm and OLM v1, with config/policies.
 	@[ -d "$(BUNDLES)" ] || { echo "skipped: BUNDLES=$(BUNDLES) is no folder of packages in registry+v1 form"; exit 0; }; \
-	BUNDLES="$(abspath $(BUNDLES))" go test -count=1 -timeout=30m -run TestBundles -v ./e2e/lifecycle
+	BUNDLES="$(abspath $(BUNDLES))" go test -count=1 -timeout=30m -run TestBundles -v ./e2e/lifecycle && \
+	BUNDLES="$(abspath $(BUNDLES))" go test -count=1 -timeout=30m -run TestPoliciesOfLibrary -v ./e2e/olm
 
 .PHONY: differential
 differential: build tools olm ## Install and update the packages in the folder BUNDLES (or generated ones) with the built-in loops and with a real OLM, and compare the results.

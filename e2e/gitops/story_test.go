@@ -169,22 +169,24 @@ func argued(t *testing.T, o story.Op, git repository, option string) *synced {
 	}
 }
 
-// TestHeldFlux tells the stories of a HelmRelease and of a Kustomization.
+// TestHeldFlux tells the stories of a HelmRelease, which a ProbePolicy holds, and of a Kustomization.
 func TestHeldFlux(t *testing.T) {
 	startFlux(t, "flux-of-held")
 	for _, kind := range []string{"HelmRelease", "Kustomization"} {
 		t.Run(kind, func(t *testing.T) {
 			o := story.New(t, cluster, filepath.Join(clusterDir, "kubeconfig"), "by-"+strings.ToLower(kind))
+			o.ByPolicy = kind == "HelmRelease"
 			story.Tell(t, fluxed(t, kind, o, newRepository(t)), o)
 		})
 	}
 }
 
-// TestHeldArgoCD tells the story of an Application, with client-side and with server-side apply.
+// TestHeldArgoCD tells the story of an Application, with client-side apply, and with server-side apply and a ProbePolicy.
 func TestHeldArgoCD(t *testing.T) {
 	for _, option := range []string{"ServerSideApply=false", "ServerSideApply=true"} {
 		t.Run(option, func(t *testing.T) {
 			o := story.New(t, cluster, filepath.Join(clusterDir, "kubeconfig"), "by-argo-"+strings.TrimPrefix(strings.ToLower(option), "serversideapply="))
+			o.ByPolicy = option == "ServerSideApply=true"
 			story.Tell(t, argued(t, o, newRepository(t), option), o)
 		})
 	}

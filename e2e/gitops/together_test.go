@@ -56,7 +56,7 @@ func TestTogether(t *testing.T) {
 	pipelines := in("pipelines")
 	argued(t, pipelines, newRepository(t), "ServerSideApply=true").Install(t, pipelines, story.First)
 	storage := in("storage")
-	neighbour.Extend(t, cluster, kubeconfig, storage)
+	neighbour.Extend(t, cluster, neighbour.StartOLMv1(t, cluster, kubeconfig), storage)
 	for _, o := range []story.Op{queue, certificates, backups, search, pipelines, storage} {
 		o.AwaitImage(t, story.First)
 	}

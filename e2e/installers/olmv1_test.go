@@ -23,13 +23,14 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestOLMv1 tells the story of a ClusterExtension.
+// TestOLMv1 tells the story of a ClusterExtension, which a ProbePolicy holds.
 func TestOLMv1(t *testing.T) {
 	if _, err := os.Stat(neighbour.Program{Name: "operator-controller"}.Path()); err != nil {
 		t.Skip("skipped: make e2e-installers builds operator-controller: ", err)
 	}
 	o := story.New(t, cluster, kubeconfig, "extended")
-	e := &extended{neighbour.Extend(t, cluster, kubeconfig, o)}
+	o.ByPolicy = true
+	e := &extended{neighbour.Extend(t, cluster, neighbour.StartOLMv1(t, cluster, kubeconfig), o)}
 	story.Tell(t, e, o)
 	e.awaitConditions(t, "Running=True/WorkloadsAvailable", "UpToDate=True/NewestRuns", "UpgradeHeld=False/NotHeld", "Installed=True/Succeeded",
 		"Progressing=True/Succeeded")

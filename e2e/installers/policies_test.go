@@ -1,26 +1,30 @@
 package installers
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/story"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// TestPolicies verifies that the command line makes a Probe from a policy for an operator that OLM did not install, and that one manifest
-// holds one update after another.
+// TestPolicies verifies that the policy that the command line prints for an operator that OLM did not install holds one update after
+// another, also if its Probe is changed or deleted.
 func TestPolicies(t *testing.T) {
 	manager := cluster.StartManager(t)
 	o := story.New(t, cluster, kubeconfig, "bank-vaults")
-	vaults := strings.NewReplacer(o.Name+".example.com", "vault.banzaicloud.com", "Widget", "Vault", "widget", "vault")
-	cluster.Apply(t, o.Namespace, vaults.Replace(o.Manifests(story.First)))
+	o.Kind = schema.GroupKind{Group: "vault.banzaicloud.com", Kind: "Vault"}
+	cluster.Apply(t, o.Namespace, o.Manifests(story.First))
 	o.AwaitImage(t, story.First)
 	run := func(args ...string) string {
 		t.Helper()
@@ -40,6 +44,22 @@ func TestPolicies(t *testing.T) {
 	checkApplied("No")
 	cluster.Apply(t, "", run("policies", "vault", "-o", "yaml"))
 	checkApplied("Yes")
+	policy := &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: "vault"}}
+	t.Cleanup(func() {
+		if err := cluster.Client.Delete(context.Background(), policy); err != nil {
+			t.Error(err)
+		}
+	})
+	awaitListed := func(status metav1.ConditionStatus) {
+		t.Helper()
+		want := holdv1alpha1.PolicyOperator{Installer: holdv1alpha1.InstallerWorkload, Namespace: o.Namespace, Name: o.Name, Upgradeable: status}
+		cluster.Await(t, policy, func() string {
+			if diff := cmp.Diff([]holdv1alpha1.PolicyOperator{want}, policy.Status.Operators); diff != "" {
+				return diff
+			}
+			return testcluster.Lacking(policy.Status.Conditions, "Matched=True/OperatorsFound")
+		})
+	}
 
 	vault := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "vault.banzaicloud.com/v1", "kind": "Vault"}}
 	vault.SetNamespace(o.Namespace)
@@ -72,6 +92,8 @@ func TestPolicies(t *testing.T) {
 		if err := update(version); err == nil || !strings.Contains(err.Error(), "Healthy is False") {
 			t.Errorf("the update to %s returns %v", version, err)
 		}
+		awaitListed(metav1.ConditionFalse)
+		tamper(t, reference, func() error { return update(version) })
 		setHealthy("True")
 		cluster.AwaitGone(t, hold)
 		cluster.Await(t, vault, func() string {
@@ -82,5 +104,36 @@ func TestPolicies(t *testing.T) {
 		})
 		o.AwaitImage(t, version)
 	}
+	awaitListed(metav1.ConditionTrue)
 	manager.CheckAlive(t)
+}
+
+// tamper changes and deletes the Probe of a held operator, and verifies that no update goes through meanwhile.
+func tamper(t *testing.T, of holdv1alpha1.OperatorReference, update func() error) {
+	t.Helper()
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.ProbeName()}}
+	corrected := func() string {
+		if err := update(); err == nil {
+			t.Error("an update has gone through")
+		}
+		if len(probe.Spec.ProbeResources) == 0 || probe.Spec.ProbeResources[0].Upgradeable == "Any" {
+			return "its spec is not corrected"
+		}
+		return testcluster.Lacking(probe.Status.Conditions, "Upgradeable=False/NotUpgradeable")
+	}
+	for range 10 {
+		for _, patch := range []string{
+			`[{"op":"replace","path":"/spec/probeResources/0/upgradeable","value":"Any"}]`, `[{"op":"add","path":"/spec/namespaces","value":["default"]}]`,
+			`[{"op":"remove","path":"/spec/probeResources"}]`,
+		} {
+			if err := cluster.Client.Patch(t.Context(), probe, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
+				t.Fatal(err)
+			}
+			cluster.Await(t, probe, corrected)
+		}
+		if err := cluster.Client.Delete(t.Context(), probe); err != nil {
+			t.Fatal(err)
+		}
+		cluster.Await(t, probe, corrected)
+	}
 }

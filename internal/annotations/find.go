@@ -45,9 +45,10 @@ func CRDs(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVers
 
 // Declare returns the declaration of an operator that annotated resources when it was installed, together with policies.
 func Declare(csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResource, policies []holdv1alpha1.ProbePolicy) gate.Declaration {
-	out := gate.Declaration{Own: slices.Concat([]v1alpha1.ProbeResource{}, annotated, probepolicy.Added(csv, annotated, policies))}
+	op := probepolicy.OfCSV(csv, annotated)
+	out := gate.Declaration{Own: slices.Concat([]v1alpha1.ProbeResource{}, annotated, probepolicy.Added(op, policies))}
 	out.OptedIn = len(out.Own) > 0
-	out.Settle = probepolicy.Settle(csv, annotated, policies)
+	out.Settle = probepolicy.Settle(op, policies)
 	out.ByPolicy = out.OptedIn && len(annotated) == 0
 	return out
 }

@@ -9,15 +9,14 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/config/policies"
-	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // appliedKind is the kind of the policies of a cluster.
@@ -49,8 +48,7 @@ func policiesCommand(o *options) *cobra.Command {
 		Use:   "policies [NAME]...",
 		Short: "List policies that hold the updates of this cluster's operators while these are busy",
 		Long: `List the policies of operator-status for operators that people run, and which operators of the cluster they are for. A policy holds the
-updates of an operator while its custom resources report that something is under way, and needs no annotation by the author. It is a
-ProbePolicy for the operators of OLM, and a Probe for each other one.`,
+updates of an operator while its custom resources report that something is under way, and needs no annotation by the author.`,
 		Example: `  # The policies for the operators of the cluster
   kubectl operator-status policies
 
@@ -100,11 +98,8 @@ type match struct {
 	// operator is empty if only the CustomResourceDefinitions were found.
 	operator holdv1alpha1.OperatorReference
 
-	// applied is whether the cluster has the manifest: Yes, No, or Changed.
+	// applied is whether the cluster has the policy: Yes, No, or Changed.
 	applied string
-
-	// manifest is that of the ProbePolicy, or of a Probe.
-	manifest string
 }
 
 // matching returns the policies for operators of the cluster.
@@ -123,11 +118,7 @@ func (o *options) matching(ctx context.Context, all []policies.Policy) ([]match,
 	var out []match
 	others := othersOf(cluster)
 	for _, p := range all {
-		some, err := matches(cluster, others, p)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, some...)
+		out = append(out, matches(cluster, others, p)...)
 	}
 	return out, nil
 }
@@ -146,60 +137,55 @@ func ofNames(found []match, all []policies.Policy, names []string) (out []match,
 			}
 		}
 		if len(out) == before {
-			out = append(out, match{policy: all[i], applied: notApplied, manifest: all[i].Manifest})
+			out = append(out, match{policy: all[i], applied: notApplied})
 		}
 	}
 	return out, nil
 }
 
-// other is an operator that OLM did not install, and the names of the CustomResourceDefinitions that it serves.
+// other is an operator that OLM did not install.
 type other struct {
-	holdv1alpha1.OperatorReference
+	probepolicy.Operator
 
-	definitions []string
+	reference holdv1alpha1.OperatorReference
 }
 
-// othersOf returns the operators of a cluster that OLM did not install.
+// othersOf returns the operators of a cluster that OLM did not install. Policies do not apply to operands of others.
 func othersOf(cluster installer.Cluster) (out []other) {
 	for _, c := range controllers.In(cluster) {
 		of := controllers.Owner(c.Workload)
-		i := slices.IndexFunc(out, func(o other) bool { return o.OperatorReference == of })
-		if i < 0 {
-			i, out = len(out), append(out, other{OperatorReference: of})
+		if !probepolicy.IsPart(of, c.Workload) {
+			continue
 		}
-		out[i].definitions = append(out[i].definitions, c.Definitions...)
+		i := slices.IndexFunc(out, func(o other) bool { return o.reference == of })
+		if i < 0 {
+			i, out = len(out), append(out, other{probepolicy.Operator{Installer: of.Installer, Namespace: of.Namespace}, of})
+		}
+		out[i].Definitions = append(out[i].Definitions, c.Definitions...)
 	}
 	return out
 }
 
 // matches returns the operators that a policy is for.
-func matches(cluster installer.Cluster, others []other, p policies.Policy) (out []match, err error) {
+func matches(cluster installer.Cluster, others []other, p policies.Policy) (out []match) {
+	applied := appliedPolicy(cluster, p)
 	for _, csv := range installer.Values[v1alpha1.ClusterServiceVersion](cluster) {
-		if slices.ContainsFunc(p.Spec.ProbeResources, func(r v1alpha1.ProbeResource) bool { return csvchain.Owns(&csv, r.CRDName()) }) {
-			of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLM, Namespace: csv.Namespace, Name: csv.Name}
-			out = append(out, match{p, of, appliedPolicy(cluster, p), p.Manifest})
+		if len(probepolicy.Resources(probepolicy.OfCSV(&csv, nil), &p.ProbePolicy)) > 0 {
+			out = append(out, match{p, holdv1alpha1.SubscribedOperator(csv.Namespace, csv.Name), applied})
 		}
 	}
 	for _, o := range others {
-		resources := slices.DeleteFunc(slices.Clone(p.Spec.ProbeResources), func(r v1alpha1.ProbeResource) bool {
-			return !slices.Contains(o.definitions, r.CRDName())
-		})
-		if len(resources) == 0 {
-			continue
+		if len(probepolicy.Resources(o.Operator, &p.ProbePolicy)) > 0 {
+			out = append(out, match{p, o.reference, applied})
 		}
-		manifest, err := probeManifest(p.Name, o.OperatorReference, resources)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, match{p, o.OperatorReference, appliedProbe(cluster, o.OperatorReference, resources), manifest})
 	}
 	isServed := slices.ContainsFunc(installer.Values[metav1.PartialObjectMetadata](cluster), func(crd metav1.PartialObjectMetadata) bool {
 		return slices.ContainsFunc(p.Spec.ProbeResources, func(r v1alpha1.ProbeResource) bool { return r.CRDName() == crd.Name })
 	})
 	if len(out) == 0 && isServed {
-		out = append(out, match{policy: p, applied: appliedPolicy(cluster, p), manifest: p.Manifest})
+		out = append(out, match{policy: p, applied: applied})
 	}
-	return out, nil
+	return out
 }
 
 // Values of the column APPLIED.
@@ -221,40 +207,6 @@ func appliedPolicy(cluster installer.Cluster, p policies.Policy) string {
 		}
 	}
 	return notApplied
-}
-
-// appliedProbe returns whether a cluster has a Probe for resources of an operator.
-func appliedProbe(cluster installer.Cluster, of holdv1alpha1.OperatorReference, resources []v1alpha1.ProbeResource) string {
-	out := notApplied
-	for _, probe := range installer.Values[v1alpha1.Probe](cluster) {
-		switch about, ok := holdv1alpha1.ProbedOperator(&probe); {
-		case !ok || about != of:
-		case equality.Semantic.DeepEqual(probe.Spec.ProbeResources, resources):
-			return isApplied
-		case slices.ContainsFunc(probe.Spec.ProbeResources, func(r v1alpha1.ProbeResource) bool {
-			return slices.ContainsFunc(resources, func(s v1alpha1.ProbeResource) bool { return s.CRDName() == r.CRDName() })
-		}):
-			out = isChanged
-		}
-	}
-	return out
-}
-
-// probeManifest returns the manifest of a Probe with the resources of a policy, about an operator that OLM did not install.
-func probeManifest(policy string, of holdv1alpha1.OperatorReference, resources []v1alpha1.ProbeResource) (string, error) {
-	name := policy
-	if of.Name != policy {
-		name = of.Name + "-" + policy
-	}
-	out, err := yaml.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.ProbeKind,
-		"metadata": map[string]any{"namespace": of.Namespace, "name": name},
-		"spec":     map[string]any{"operator": v1alpha1.ProbedOperator{Installer: string(of.Installer), Name: of.Name}, "probeResources": resources},
-	})
-	if err != nil {
-		return "", fmt.Errorf("writing a Probe for %s: %w", of.Name, err)
-	}
-	return "# The policy " + policy + " for an operator that OLM did not install.\n" + string(out), nil
 }
 
 // printPolicies prints the policies and their operators, and how to apply them.
@@ -286,8 +238,8 @@ func (m match) isTodo() bool { return m.applied == notApplied && m.operator.Name
 func (o *options) printManifests(found []match, all bool) error {
 	var out []string
 	for _, m := range found {
-		if (all || m.isTodo()) && !slices.Contains(out, m.manifest) {
-			out = append(out, m.manifest)
+		if (all || m.isTodo()) && !slices.Contains(out, m.policy.Manifest) {
+			out = append(out, m.policy.Manifest)
 		}
 	}
 	if _, err := fmt.Fprint(o.Out, strings.Join(out, "---\n")); err != nil {

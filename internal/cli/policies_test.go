@@ -11,12 +11,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/config/policies"
 )
 
-// someOperators are Strimzi, installed by OLM, Keycloak by Helm, CloudNativePG by kubectl, and a CustomResourceDefinition
-// without an operator.
+// someOperators are Strimzi, installed by OLM, Keycloak by Helm, CloudNativePG by kubectl, with an operand that has its service account,
+// and a CustomResourceDefinition without an operator.
 const someOperators = `
 apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
@@ -51,6 +50,11 @@ spec: {template: {spec: {serviceAccountName: keycloak, containers: [{name: a, im
 apiVersion: apps/v1
 kind: Deployment
 metadata: {namespace: cnpg-system, name: cloudnative-pg}
+spec: {template: {spec: {serviceAccountName: cnpg, containers: [{name: a, image: "a:1"}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: cnpg-system, name: operand, ownerReferences: [{apiVersion: a/v1, kind: A, name: a, uid: a, controller: true}]}
 spec: {template: {spec: {serviceAccountName: cnpg, containers: [{name: a, image: "a:1"}]}}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -100,13 +104,6 @@ func onOperators(t *testing.T, more string, args ...string) (out, errs string, c
 }
 
 func TestPolicies(t *testing.T) {
-	const probe = `---
-# The policy keycloak for an operator that OLM did not install.
-apiVersion: operators.coreos.com/v1alpha1
-kind: Probe
-metadata: {namespace: sso, name: login-keycloak}
-spec: {operator: {installer: Helm, name: login}, probeResources: [{name: keycloaks.k8s.keycloak.org, upgradeable: "!HasErrors"}]}
-`
 	table := func(strimzi, keycloak string) string {
 		return "POLICY          NAMESPACE    OPERATOR                          INSTALLER  APPLIED\n" +
 			"cloudnative-pg  cnpg-system  cloudnative-pg                    Workload   No\n" +
@@ -124,9 +121,8 @@ spec: {operator: {installer: Helm, name: login}, probeResources: [{name: keycloa
 			errs: "To apply: kubectl operator-status policies cloudnative-pg keycloak strimzi -o yaml | kubectl apply -f -\n",
 		},
 		"Applied": {
-			reason: "A policy with the same spec is applied, and another one or a Probe of the operator that has other expressions is not.",
-			more:   strimzi + probe, out: table("Yes", "Changed"),
-			errs: "To apply: kubectl operator-status policies cloudnative-pg -o yaml | kubectl apply -f -\n",
+			reason: "A policy with the same spec is applied, and another one is not.", more: strimzi, out: table("Yes", "No"),
+			errs: "To apply: kubectl operator-status policies cloudnative-pg keycloak -o yaml | kubectl apply -f -\n",
 		},
 		"Changed": {
 			reason: "A policy with another spec was changed by its user.",
@@ -156,8 +152,8 @@ func TestPolicyManifests(t *testing.T) {
 		args   []string
 		kinds  []string
 	}{
-		"All":      {"Without names, the manifests of those that are not applied are printed.", nil, []string{"Probe cloudnative-pg", "Probe login-keycloak", "ProbePolicy strimzi"}},
-		"One":      {"A Probe names the operator.", []string{"keycloak"}, []string{"Probe login-keycloak"}},
+		"All":      {"Without names, the manifests of those that are not applied are printed.", nil, []string{"ProbePolicy cloudnative-pg", "ProbePolicy keycloak", "ProbePolicy strimzi"}},
+		"One":      {"A policy is printed once, whatever installed its operators.", []string{"keycloak"}, []string{"ProbePolicy keycloak"}},
 		"NotThere": {"A policy that matches nothing can be read.", []string{"rook"}, []string{"ProbePolicy rook"}},
 	}
 	for name, tc := range cases {
@@ -178,14 +174,6 @@ func TestPolicyManifests(t *testing.T) {
 				t.Errorf("%s\nexit code %d, -want +got:\n%s", tc.reason, code, diff)
 			}
 		})
-	}
-	out, _, _ := onOperators(t, "", "policies", "keycloak", "-o", "yaml")
-	probe := &v1alpha1.Probe{}
-	if err := yaml.UnmarshalStrict([]byte(out), probe); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if diff := cmp.Diff(&v1alpha1.ProbedOperator{Installer: "Helm", Name: "login"}, probe.Spec.Operator); diff != "" || probe.Namespace != "sso" {
-		t.Errorf("the Probe is of another operator:\n%s", out)
 	}
 	if _, errs, code := onOperators(t, "", "policies", "nothing"); code != exitError || !strings.Contains(errs, `no policy is named "nothing"`) {
 		t.Errorf("exit code %d: %s", code, errs)

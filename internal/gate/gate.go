@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
@@ -52,7 +54,7 @@ type Inputs struct {
 	BesideOLM bool
 }
 
-// Declaration is what an operator was installed with and ProbePolicies determine about its Probe.
+// Declaration is the Probe of an operator as it was installed with it, or as ProbePolicies determine it.
 type Declaration struct {
 	// OptedIn is true if a CustomResourceDefinition that the operator owns has an annotation for its Probe, or a ProbePolicy applies to
 	// it. Its updates are held until its Probe has been read; those of any other operator only by an existing Probe.
@@ -61,12 +63,26 @@ type Declaration struct {
 	// ByPolicy is true if it opted in only by ProbePolicies. A Probe of a user then takes precedence.
 	ByPolicy bool
 
+	// ProbeName is that of its Probe. If empty, the Probe has the name of the running version.
+	ProbeName types.NamespacedName
+
 	// Settle is that of its Probe, by ProbePolicies, or nil.
 	Settle *metav1.Duration
+
+	// Namespaces are those of its Probe, or nil for all or those of its OperatorGroup.
+	Namespaces []string
 
 	// Own are the resources that its Probe has to have, or nil if they are not known. The CustomResourceDefinitions may have the
 	// annotations of another version by now, and so may the Probe for a moment.
 	Own []v1alpha1.ProbeResource
+}
+
+// isDeclared reports whether the spec of a generated Probe is the one that was declared, as far as that is known. A user may set only
+// its isolation.
+func (d Declaration) isDeclared(spec *v1alpha1.ProbeSpec) bool {
+	equal := equality.Semantic.DeepEqual
+	return d.Own == nil || equal(d.Own, spec.ProbeResources) && equal(d.Settle, spec.Settle) && equal(d.Namespaces, spec.Namespaces) &&
+		spec.ServiceAccountName == ""
 }
 
 // Decision is the gate's decision about one update, or about all updates of an InstallPlan. The zero value lets them

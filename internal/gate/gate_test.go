@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -212,22 +213,38 @@ func TestEvaluate(t *testing.T) {
 			in: Inputs{Probe: manager(probe(synced(yes), upgradeable(yes, "")), v1alpha1.ManagerCRDAnnotations), Declaration: Declaration{
 				OptedIn: true, Own: []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "!Migrating"}},
 			}},
-			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 has other expressions than those that foo.v1 was installed "+
-				"with, or that ProbePolicies have; operator-status corrects them. To update anyway: "+allow),
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 does not have the spec that foo.v1 was installed "+
+				"with, or that ProbePolicies determine; operator-status corrects it. To update anyway: "+allow),
 		},
 		"PolicyChanged": {
 			reason: "A yes to what a ProbePolicy asked before it changed is none.",
 			in: Inputs{Probe: manager(probe(synced(yes), upgradeable(yes, "")), v1alpha1.ManagerPolicy), Declaration: Declaration{
 				OptedIn: true, ByPolicy: true, Own: []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "Ready"}},
 			}},
-			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 has other expressions than those that foo.v1 was installed "+
-				"with, or that ProbePolicies have; operator-status corrects them. To update anyway: "+allow),
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 does not have the spec that foo.v1 was installed "+
+				"with, or that ProbePolicies determine; operator-status corrects it. To update anyway: "+allow),
 		},
 		"PolicyAlone": {
 			reason: "An operator that a ProbePolicy applies to is held until it has its Probe.",
 			in:     Inputs{Declaration: Declaration{OptedIn: true, ByPolicy: true}},
 			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 does not exist; operator-status creates it from ProbePolicies. "+
 				"To update anyway: "+allow),
+		},
+		"SettleChanged": {
+			reason: "A yes before a ProbePolicy has custom resources settle is none.",
+			in: Inputs{Probe: manager(probe(synced(yes), upgradeable(yes, "")), v1alpha1.ManagerPolicy), Declaration: Declaration{
+				OptedIn: true, ByPolicy: true, Own: []v1alpha1.ProbeResource{}, Settle: &metav1.Duration{Duration: time.Minute},
+			}},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 does not have the spec that foo.v1 was installed "+
+				"with, or that ProbePolicies determine; operator-status corrects it. To update anyway: "+allow),
+		},
+		"PolicyOfWorkload": {
+			reason: "The Probe of an operator without ClusterServiceVersion has a name of its own.",
+			in: Inputs{Declaration: Declaration{
+				OptedIn: true, ByPolicy: true, ProbeName: types.NamespacedName{Namespace: "default", Name: "workload.foo"},
+			}},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/workload.foo does not exist; operator-status creates it from "+
+				"ProbePolicies. To update anyway: "+allow),
 		},
 		"PolicyBesideUser": {
 			reason: "The Probe of a user takes precedence over ProbePolicies, and is no conflict with them.",

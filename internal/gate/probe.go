@@ -3,9 +3,9 @@ package gate
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -26,8 +26,8 @@ func (in Inputs) probeHold() *Hold {
 		hold.By = in.Running.Ref
 	case in.Probe != nil:
 		hold.By = refTo(v1alpha1.ProbeKind, in.Probe)
-	default: // it has the name that the Probe will have
-		hold.By = operator.Ref{Kind: v1alpha1.ProbeKind, Namespace: in.Running.Namespace, Name: in.Running.Name}
+	default:
+		hold.By = in.missingProbe()
 	}
 	return hold
 }
@@ -59,8 +59,8 @@ func (in Inputs) probeObjection() *Hold {
 			"Probe %s was not created from the annotations of the operator's CustomResourceDefinitions: "+
 				"delete it to have it recreated from them, or set its spec.manager to %s",
 			nameOf(probe), v1alpha1.ManagerCRDAnnotations)}
-	case probe.IsGenerated() && in.Own != nil && !equality.Semantic.DeepEqual(in.Own, probe.Spec.ProbeResources):
-		return notRead("Probe %s has other expressions than those that %s was installed with, or that ProbePolicies have; operator-status corrects them",
+	case probe.IsGenerated() && !in.isDeclared(probe.Spec):
+		return notRead("Probe %s does not have the spec that %s was installed with, or that ProbePolicies determine; operator-status corrects it",
 			nameOf(probe), in.Running.Name)
 	case in.isCurrent(probe, upgradeable):
 		return in.liveObjection()
@@ -87,7 +87,16 @@ func (in Inputs) withoutProbe() *Hold {
 	if !in.OptedIn {
 		return nil
 	}
-	return notRead("Probe %s does not exist; operator-status creates it from %s", in.Running.Path(), from)
+	return notRead("Probe %s does not exist; operator-status creates it from %s", in.missingProbe().Path(), from)
+}
+
+// missingProbe returns the Probe that the operator will have.
+func (in Inputs) missingProbe() operator.Ref {
+	key := in.ProbeName
+	if key.Name == "" {
+		key = types.NamespacedName{Namespace: in.Running.Namespace, Name: in.Running.Name}
+	}
+	return operator.Ref{Kind: v1alpha1.ProbeKind, Namespace: key.Namespace, Name: key.Name}
 }
 
 // DependsOnCustomResources reports whether an update that begins depends on custom resources, which then have to be read.

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,6 +33,9 @@ type Workload struct {
 
 	// OfCSV is true if it belongs to a ClusterServiceVersion.
 	OfCSV bool
+
+	// Controlled is true if it belongs to another object, whose controller updates it.
+	Controlled bool
 }
 
 // WorkloadOf returns the Workload of an object, and false if it is of another kind.
@@ -72,6 +76,7 @@ func WorkloadOf(o Object) (Workload, bool) {
 		out.ServiceAccount = "default"
 	}
 	_, out.OfCSV = out.Labels["olm.owner"]
+	out.Controlled = metav1.GetControllerOf(o) != nil
 	return out, true
 }
 

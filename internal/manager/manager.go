@@ -366,7 +366,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err := addProbes(ctx, mgr, config, installed, mode, o, identity, optIns, found); err != nil {
 		return err
 	}
-	installed.when(func() error { return addHolds(mgr, installed, o, found, index, records) }, upgradeHoldKind)
+	installed.when(func() error { return addHolds(mgr, installed, o, found, index, records) }, holdKinds...)
 	if err := addMetrics(ctx, mgr, installed); err != nil {
 		return err
 	}
@@ -419,18 +419,20 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 	if err != nil {
 		return fmt.Errorf("adding the Probe status controller: %w", err)
 	}
+	policies := &probepolicy.Reconciler{Client: mgr.GetClient(), OptIns: optIns.Store, Schemas: schemas, IndexOwnedCRD: probe.IndexOwnedCRD, Now: time.Now}
+	installed.when(func() error {
+		if err := policies.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("adding the ProbePolicy controller: %w", err)
+		}
+		return nil
+	}, probePolicyKind)
 	installed.when(func() error {
 		if err := probe.IndexCSVs(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err
 		}
+		policies.ReadCSVs()
 		if err := (&probe.SpecReconciler{Client: mgr.GetClient(), OptIns: optIns.Store, Changes: optIns.cache}).SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the Probe spec controller: %w", err)
-		}
-		policies := &probepolicy.Reconciler{
-			Client: mgr.GetClient(), OptIns: optIns.Store, Schemas: schemas, IndexOwnedCRD: probe.IndexOwnedCRD, Now: time.Now,
-		}
-		if err := policies.SetupWithManager(mgr); err != nil {
-			return fmt.Errorf("adding the ProbePolicy controller: %w", err)
 		}
 		return alsoWatch(mgr, status, &v1alpha1.ClusterServiceVersion{})
 	}, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind), probePolicyKind)

@@ -16,6 +16,7 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/controller/clusterextension"
+	"github.com/operator-status/operator-status/internal/controller/probe"
 	upgradeholdcontroller "github.com/operator-status/operator-status/internal/controller/upgradehold"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/helm"
@@ -40,7 +41,7 @@ func newOperators(mgr ctrl.Manager) (operators, error) {
 	if err != nil {
 		return operators{}, fmt.Errorf("creating the cache of workloads: %w", err)
 	}
-	return operators{workloads.Cache{Cache: c}, new(atomic.Bool)}, mgr.Add(c)
+	return operators{workloads.New(c), new(atomic.Bool)}, mgr.Add(c)
 }
 
 // find returns an operator, or nil if no version of it has run.
@@ -98,15 +99,19 @@ func (operators) of(o client.Object) []holdv1alpha1.OperatorReference {
 
 // addHolds adds the controller of the UpgradeHolds of these operators.
 func addHolds(mgr ctrl.Manager, installed *crdGate, o Options, found operators, index *upgradehold.Index, records cache.Cache) error {
+	policies := workloads.Policies{Client: mgr.GetClient(), Cache: found.Cache, Namespace: o.Namespace}
 	r := &upgradeholdcontroller.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Operators: found.find, Changes: found.Cache, Kinds: found.kinds(), Parts: found.of,
-		Holds: newHoldWriter(mgr, o, index), Index: records,
+		Holds: newHoldWriter(mgr, o, index), Policies: policies, Index: records,
 	}
 	if err := r.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller of UpgradeHolds: %w", err)
 	}
 	if err := (&upgradeholdcontroller.IndexReconciler{Index: index, Parts: records}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller of the index of UpgradeHolds: %w", err)
+	}
+	if err := (&probe.OperatorReconciler{Client: mgr.GetClient(), Policies: policies}).SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("adding the controller of the Probes of operators: %w", err)
 	}
 	installed.when(func() error {
 		found.olmv1.Store(true)

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,7 +39,7 @@ func TestProbePolicy(t *testing.T) {
 	p := awaitProbe(t, cluster, key(first), "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
 	checkEqual(t, "the manager", v1alpha1.ManagerPolicy, p.Spec.Manager)
 	awaitPolicy(t, policy, "Matched=True/OperatorsFound", holdv1alpha1.PolicyOperator{
-		Namespace: namespace, Name: first.Name, Upgradeable: metav1.ConditionFalse,
+		Installer: holdv1alpha1.InstallerOLM, Namespace: namespace, Name: first.Name, Upgradeable: metav1.ConditionFalse,
 	})
 
 	t.Log("while the operator is updated, a change of the policy still counts for both versions")
@@ -53,7 +56,7 @@ func TestProbePolicy(t *testing.T) {
 	setConditions(t, cluster, custom, "Migrating=False", "Paused=False")
 	awaitProbe(t, cluster, key(second), "Upgradeable=True/AllUpgradeable", "Synced=True/Synced")
 	awaitPolicy(t, policy, "Matched=True/OperatorsFound", holdv1alpha1.PolicyOperator{
-		Namespace: namespace, Name: second.Name, Upgradeable: metav1.ConditionTrue,
+		Installer: holdv1alpha1.InstallerOLM, Namespace: namespace, Name: second.Name, Upgradeable: metav1.ConditionTrue,
 	})
 
 	t.Log("the Probe is the policy's: it is created again, and another spec is corrected")
@@ -139,7 +142,7 @@ func TestProbePolicyPrecedence(t *testing.T) {
 	checkEqual(t, "the manager", v1alpha1.ManagerCRDAnnotations, p.Spec.Manager)
 	awaitProbe(t, cluster, key(mixed), "Synced=True/Synced")
 	awaitPolicy(t, policy, "Matched=True/OperatorsFound", holdv1alpha1.PolicyOperator{
-		Namespace: namespace, Name: mixed.Name, Upgradeable: metav1.ConditionTrue,
+		Installer: holdv1alpha1.InstallerOLM, Namespace: namespace, Name: mixed.Name, Upgradeable: metav1.ConditionTrue,
 	})
 	awaitSpec(t, key(own), "!Migrating")
 
@@ -147,8 +150,109 @@ func TestProbePolicyPrecedence(t *testing.T) {
 	mustDelete(t, own)
 	awaitSpec(t, key(users), "Ready")
 	awaitPolicy(t, policy, "Matched=True/OperatorsFound",
-		holdv1alpha1.PolicyOperator{Namespace: namespace, Name: mixed.Name, Upgradeable: metav1.ConditionTrue},
-		holdv1alpha1.PolicyOperator{Namespace: namespace, Name: users.Name, Upgradeable: metav1.ConditionTrue})
+		holdv1alpha1.PolicyOperator{Installer: holdv1alpha1.InstallerOLM, Namespace: namespace, Name: mixed.Name, Upgradeable: metav1.ConditionTrue},
+		holdv1alpha1.PolicyOperator{Installer: holdv1alpha1.InstallerOLM, Namespace: namespace, Name: users.Name, Upgradeable: metav1.ConditionTrue})
+}
+
+// TestProbePolicyOfAnyInstaller verifies that a policy applies to whoever may report on its custom resources, that the order in which
+// roles and workloads begin and cease to exist does not matter, and that the Probe of a user takes precedence.
+func TestProbePolicyOfAnyInstaller(t *testing.T) {
+	m := cluster.StartManager(t)
+	namespace, other := cluster.Namespace(t, "anybody"), cluster.Namespace(t, "anybody-other")
+	const group, crd, operator = "anybody.example.com", "foos.anybody.example.com", "foo-operator"
+	policy := newPolicy("anybody", v1alpha1.ProbeResource{Name: crd, Upgradeable: "!Migrating"})
+	cluster.Create(t, policy)
+	run := func(name string, owners ...metav1.OwnerReference) *appsv1.Deployment {
+		t.Helper()
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: owners}}
+		d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+		d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+		d.Spec.Template.Spec = corev1.PodSpec{ServiceAccountName: operator, Containers: []corev1.Container{{Name: "a", Image: "example.com/a:1"}}}
+		cluster.Create(t, d)
+		return d
+	}
+	bind := func(in string) client.Object {
+		t.Helper()
+		metadata := metav1.ObjectMeta{Namespace: in, Name: "reports-" + namespace}
+		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: metadata.Name}
+		subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: operator}}
+		var out client.Object = &rbacv1.ClusterRoleBinding{ObjectMeta: metadata, RoleRef: ref, Subjects: subjects}
+		if in != "" {
+			out = &rbacv1.RoleBinding{ObjectMeta: metadata, RoleRef: ref, Subjects: subjects}
+		}
+		cluster.Create(t, out)
+		return out
+	}
+	awaitPolicy(t, policy, "Matched=False/NoOperatorFound")
+	deployed := run(operator)
+	run("operand", metav1.OwnerReference{APIVersion: group + "/v1", Kind: "Foo", Name: "foo", UID: "1", Controller: new(true)})
+	cluster.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operator}})
+	bound := bind(other)
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: bound.GetName()}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{group}, Resources: []string{"foos", "foos/status"}, Verbs: []string{"get", "list", "watch"}},
+	}}
+	cluster.Create(t, role)
+	cluster.Apply(t, namespace, builder.CRD("foos", group))
+	foo(t, cluster, group, other, "foo", "Migrating=True")
+	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: namespace, Name: operator}
+	probe := types.NamespacedName{Namespace: namespace, Name: of.ProbeName()}
+
+	t.Log("who may read only is no operator, and is one once it may report")
+	before := role.DeepCopy()
+	role.Rules[0].Verbs = append(role.Rules[0].Verbs, "update")
+	if err := cluster.Client.Patch(t.Context(), role, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	p := awaitProbe(t, cluster, probe, "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
+	checkEqual(t, "the namespaces", []string{other}, p.Spec.Namespaces)
+	listed := holdv1alpha1.PolicyOperator{Installer: of.Installer, Namespace: namespace, Name: operator, Upgradeable: metav1.ConditionFalse}
+	awaitPolicy(t, policy, "Matched=True/OperatorsFound", listed)
+
+	t.Log("it is read where the operator may report, and a role that goes does not end the hold")
+	everywhere := bind("")
+	cluster.Await(t, p, func() string {
+		if len(p.Spec.Namespaces) > 0 {
+			return "it still reads some namespaces only"
+		}
+		return ""
+	})
+	awaitProbe(t, cluster, probe, "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
+	mustDelete(t, bound)
+	mustDelete(t, everywhere)
+	changePolicy(t, policy, func() { policy.Spec.ProbeResources[0].Upgradeable = "!Migrating && !Paused" })
+	awaitSpec(t, probe, "!Migrating && !Paused")
+	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: of.HoldName()}}
+	cluster.Await(t, hold, func() string {
+		if c := meta.FindStatusCondition(hold.Status.Conditions, holdv1alpha1.ConditionHeld); c == nil || c.Status != metav1.ConditionTrue {
+			return "the updates are not held"
+		}
+		return ""
+	})
+	bind("")
+	awaitProbe(t, cluster, probe, "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
+
+	t.Log("the Probe of a user takes precedence while it exists")
+	own := userProbe(namespace, "own", v1alpha1.ProbeResource{Name: crd, Upgradeable: "Migrating"})
+	own.Spec.Operator = &v1alpha1.ProbedOperator{Installer: "Workload", Name: operator}
+	cluster.Create(t, own)
+	cluster.AwaitGone(t, probeNamed(probe.Namespace, probe.Name))
+	cluster.AwaitGone(t, hold)
+	awaitPolicy(t, policy, "Matched=False/NoOperatorFound")
+	mustDelete(t, own)
+	awaitProbe(t, cluster, probe, "Upgradeable=False/NotUpgradeable")
+
+	t.Log("a policy for other installers has none, and neither has an operator that is gone")
+	changePolicy(t, policy, func() {
+		policy.Spec.Match = &holdv1alpha1.ProbePolicyMatch{Installers: []holdv1alpha1.Installer{"Helm"}}
+	})
+	cluster.AwaitGone(t, probeNamed(probe.Namespace, probe.Name))
+	changePolicy(t, policy, func() { policy.Spec.Match = nil })
+	awaitProbe(t, cluster, probe, "Upgradeable=False/NotUpgradeable")
+	mustDelete(t, deployed)
+	cluster.AwaitGone(t, probeNamed(probe.Namespace, probe.Name))
+	cluster.AwaitGone(t, hold)
+	awaitPolicy(t, policy, "Matched=False/NoOperatorFound")
+	m.CheckAlive(t)
 }
 
 func newPolicy(name string, resources ...v1alpha1.ProbeResource) *holdv1alpha1.ProbePolicy {

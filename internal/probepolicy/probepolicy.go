@@ -1,4 +1,4 @@
-// Package probepolicy applies ProbePolicies to the operators that own the CustomResourceDefinitions which the policies name. It is pure.
+// Package probepolicy applies ProbePolicies to the operators that serve the CustomResourceDefinitions which the policies name. It is pure.
 package probepolicy
 
 import (
@@ -14,43 +14,80 @@ import (
 	"github.com/operator-status/operator-status/internal/expression"
 )
 
+// Operator is an operator that policies may apply to.
+type Operator struct {
+	Installer holdv1alpha1.Installer
+
+	// Namespace that it was installed in, from a package, if that is known.
+	Namespace, Package string
+
+	// Definitions are the names of the CustomResourceDefinitions that it serves.
+	Definitions []string
+
+	// Annotated are the resources that it declared with annotations.
+	Annotated []v1alpha1.ProbeResource
+}
+
+// OfCSV returns the operator of a ClusterServiceVersion that declared resources with annotations.
+func OfCSV(csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResource) Operator {
+	out := Operator{
+		Installer: holdv1alpha1.InstallerOLM, Namespace: csv.Namespace, Package: csvchain.PackageOf(csv).Name, Annotated: annotated,
+	}
+	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
+		out.Definitions = append(out.Definitions, d.Name)
+	}
+	return out
+}
+
 // Added returns the resources that policies add to those that an operator declared with annotations, sorted by name. A policy adds
-// those of its CustomResourceDefinitions that the operator owns and did not annotate. Those beyond the limit of a Probe are left out.
-func Added(csv *v1alpha1.ClusterServiceVersion, declared []v1alpha1.ProbeResource, policies []holdv1alpha1.ProbePolicy) []v1alpha1.ProbeResource {
+// those of its CustomResourceDefinitions that the operator serves and did not annotate. Those beyond the limit of a Probe are left out.
+func Added(op Operator, policies []holdv1alpha1.ProbePolicy) []v1alpha1.ProbeResource {
 	var out []v1alpha1.ProbeResource
 	for i := range policies {
-		for _, r := range Resources(csv, declared, &policies[i]) {
+		for _, r := range Resources(op, &policies[i]) {
 			out = join(out, v1alpha1.ProbeResource{Name: r.CRDName(), Upgradeable: r.Upgradeable, Important: r.Important})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b v1alpha1.ProbeResource) int { return cmp.Compare(a.Name, b.Name) })
-	return out[:min(len(out), max(v1alpha1.MaxProbeResources-len(declared), 0))]
+	return out[:min(len(out), max(v1alpha1.MaxProbeResources-len(op.Annotated), 0))]
 }
 
 // Settle returns the longest settle of the policies that add something, or nil.
-func Settle(csv *v1alpha1.ClusterServiceVersion, declared []v1alpha1.ProbeResource, policies []holdv1alpha1.ProbePolicy) (out *metav1.Duration) {
+func Settle(op Operator, policies []holdv1alpha1.ProbePolicy) (out *metav1.Duration) {
 	for i := range policies {
 		s := policies[i].Spec.Settle
-		if s != nil && (out == nil || s.Duration > out.Duration) && len(Resources(csv, declared, &policies[i])) > 0 {
+		if s != nil && (out == nil || s.Duration > out.Duration) && len(Resources(op, &policies[i])) > 0 {
 			out = s
 		}
 	}
 	return out
 }
 
-// Resources returns the resources of one policy that an operator owns and did not annotate.
-func Resources(csv *v1alpha1.ClusterServiceVersion, declared []v1alpha1.ProbeResource, policy *holdv1alpha1.ProbePolicy) []v1alpha1.ProbeResource {
+// Resources returns the resources of one policy that an operator serves and did not annotate.
+func Resources(op Operator, policy *holdv1alpha1.ProbePolicy) []v1alpha1.ProbeResource {
+	if !policy.Spec.Match.Matches(op.Installer, op.Namespace, op.Package) {
+		return nil
+	}
 	var out []v1alpha1.ProbeResource
 	for _, r := range policy.Spec.ProbeResources {
-		isDeclared := slices.ContainsFunc(declared, func(d v1alpha1.ProbeResource) bool { return d.CRDName() == r.CRDName() })
-		if !isDeclared && csvchain.Owns(csv, r.CRDName()) {
+		isAnnotated := slices.ContainsFunc(op.Annotated, func(d v1alpha1.ProbeResource) bool { return d.CRDName() == r.CRDName() })
+		if !isAnnotated && slices.Contains(op.Definitions, r.CRDName()) {
 			out = append(out, r)
 		}
 	}
-	if len(out) == 0 || !policy.Spec.Match.Matches(csv.Namespace, csvchain.PackageOf(csv).Name) {
-		return nil
-	}
 	return out
+}
+
+// DefinitionsIn returns the names of the CustomResourceDefinitions that policies name, sorted.
+func DefinitionsIn(policies []holdv1alpha1.ProbePolicy) []string {
+	var out []string
+	for i := range policies {
+		for _, r := range policies[i].Spec.ProbeResources {
+			out = append(out, r.CRDName())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // join adds a resource to others. Its expressions are joined to those of the same CustomResourceDefinition, unless they become too long.

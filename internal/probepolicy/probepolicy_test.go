@@ -53,6 +53,8 @@ func TestAdded(t *testing.T) {
 			resources{resource(foos, long, ""), resource(foos, "!"+long, "")}},
 		"Package":        {"A policy may be for a package.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Packages: []string{"foo"}})}, resources{resource(foos, "Ready", "")}},
 		"OtherPackage":   {"It is for no other.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Packages: []string{"bar"}})}, nil},
+		"Installer":      {"A policy may be for an installer.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Installers: []holdv1alpha1.Installer{"Helm", "OLM"}})}, resources{resource(foos, "Ready", "")}},
+		"OtherInstaller": {"It is for no other.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Installers: []holdv1alpha1.Installer{"Helm"}})}, nil},
 		"OtherNamespace": {"All fields have to match.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Packages: []string{"foo"}, Namespaces: []string{"b"}})}, nil},
 	}
 	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{
@@ -62,7 +64,7 @@ func TestAdded(t *testing.T) {
 	csv.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: bars}, {Name: foos}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Added(csv, tc.declared, tc.policies)); diff != "" {
+			if diff := cmp.Diff(tc.want, Added(OfCSV(csv, tc.declared), tc.policies)); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -91,7 +93,7 @@ func TestSettle(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := time.Duration(0)
-			if settle := Settle(csv, nil, tc.policies); settle != nil {
+			if settle := Settle(OfCSV(csv, nil), tc.policies); settle != nil {
 				got = settle.Duration
 			}
 			if got != tc.want {

@@ -1,16 +1,15 @@
-// Package workloads reads the workloads of a cluster, and the records of Helm, from a cache that keeps little of them.
+// Package workloads reads the workloads of a cluster, their roles, and the records of Helm, from a cache that keeps little of them.
 package workloads
 
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,8 +17,18 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/helm"
 )
 
-// Cache has the workloads of a cluster, and the metadata of the records of Helm. It starts to watch a kind when that is read first.
-type Cache struct{ cache.Cache }
+// Cache has the workloads of a cluster, their roles, and the metadata of the records of Helm. It starts to watch a kind when that is
+// read first.
+type Cache struct {
+	cache.Cache
+
+	indexRoles func() error
+}
+
+// New returns a Cache with Options.
+func New(c cache.Cache) Cache {
+	return Cache{c, sync.OnceValue(func() error { return indexRoles(c) })}
+}
 
 // Options returns the options of the cache.
 func Options() cache.Options {
@@ -44,18 +53,30 @@ func Record() client.Object {
 // In returns the workloads of a namespace.
 func (c Cache) In(ctx context.Context, namespace string) ([]installer.Workload, error) {
 	var out []installer.Workload
-	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}} {
-		if err := c.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("listing the workloads of namespace %s: %w", namespace, err)
+	objects, err := c.objects(ctx, client.InNamespace(namespace))
+	if err != nil {
+		return nil, fmt.Errorf("listing the workloads of namespace %s: %w", namespace, err)
+	}
+	for _, o := range objects {
+		if w, ok := installer.WorkloadOf(o); ok {
+			out = append(out, w)
 		}
-		_ = meta.EachListItem(list, func(o runtime.Object) error { // fails only for an object that is not a list
-			if w, ok := installer.WorkloadOf(o.(installer.Object)); ok {
-				out = append(out, w)
-			}
-			return nil
-		})
 	}
 	return out, nil
+}
+
+// objects returns the workloads that options select. Callers must not change them.
+func (c Cache) objects(ctx context.Context, options ...client.ListOption) ([]installer.Object, error) {
+	var out installer.Cluster
+	for _, list := range []installer.List{&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}} {
+		if err := c.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+			return nil, err
+		}
+		if err := out.Add(list, nil); err != nil {
+			return nil, err
+		}
+	}
+	return out.Objects, nil
 }
 
 // Records returns the records of Helm in a namespace.
@@ -79,6 +100,12 @@ func trim(o any) (any, error) {
 		Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 	}
 	delete(small.Annotations, corev1.LastAppliedConfigAnnotation)
+	if owner := metav1.GetControllerOf(object); owner != nil {
+		small.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: new(true)}}
+	}
+	if role := trimRole(object); role != nil {
+		return role, nil
+	}
 	switch o := o.(type) {
 	case *appsv1.Deployment:
 		out := &appsv1.Deployment{ObjectMeta: small, Spec: appsv1.DeploymentSpec{Template: podOf(o.Spec.Template)}}

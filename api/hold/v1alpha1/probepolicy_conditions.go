@@ -24,8 +24,8 @@ const (
 	// Remedy: none, this is the desired state.
 	ReasonOperatorsFound = "OperatorsFound"
 
-	// ReasonNoOperatorFound means that no operator that is installed by OLM or the built-in loops owns one of the
-	// CustomResourceDefinitions, is selected by spec.match, and lacks annotations and a Probe of its own.
+	// ReasonNoOperatorFound means that no operator serves one of the CustomResourceDefinitions, is selected by spec.match, and lacks
+	// annotations and a Probe of its own.
 	// Remedy: none, if the operator is not installed. Otherwise correct the names in spec.probeResources or spec.match.
 	ReasonNoOperatorFound = "NoOperatorFound"
 )

@@ -16,7 +16,7 @@ const MaxPolicyOperators = 50
 
 // ProbePolicySpec defines when operators may be updated whose authors did not annotate their CustomResourceDefinitions.
 type ProbePolicySpec struct {
-	// Match restricts the policy to some of the operators that own its CustomResourceDefinitions. By default it applies to all.
+	// Match restricts the policy to some of the operators that serve its CustomResourceDefinitions. By default it applies to all.
 	// +optional
 	Match *ProbePolicyMatch `json:"match,omitempty"`
 
@@ -29,8 +29,9 @@ type ProbePolicySpec struct {
 	Settle *metav1.Duration `json:"settle,omitempty"`
 
 	// ProbeResources are CustomResourceDefinitions, by name, with the expressions that become a part of the Probe of the operator that
-	// owns them. Annotations of a CustomResourceDefinition take precedence. If several policies have expressions for one, all of them
-	// have to allow the update.
+	// serves them: whose ClusterServiceVersion owns them, or whose service account may update the status of their custom resources.
+	// Annotations of a CustomResourceDefinition take precedence. If several policies have expressions for one, all of them have to
+	// allow the update.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
@@ -39,7 +40,7 @@ type ProbePolicySpec struct {
 
 // ProbePolicyMatch selects operators. An operator has to match each field that is set.
 type ProbePolicyMatch struct {
-	// Packages are names of packages in catalogs, from which the operators are installed.
+	// Packages are names of packages in catalogs, from which OLM installed the operators.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -52,6 +53,13 @@ type ProbePolicyMatch struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
+
+	// Installers are the programs that installed the operators: OLM, OLMv1, Helm, or Workload for any other.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:Enum=OLM;OLMv1;Helm;Workload
+	Installers []Installer `json:"installers,omitempty"`
 }
 
 // ProbePolicyStatus lists the operators that a policy applies to.
@@ -88,18 +96,22 @@ type ProbePolicySummary struct {
 
 // PolicyOperator is an operator that a policy applies to.
 type PolicyOperator struct {
-	// Namespace of the operator.
+	// Installer is the program that installed the operator. It is OLM if empty.
+	// +optional
+	Installer Installer `json:"installer,omitempty"`
+
+	// Namespace of the operator and of its Probe.
 	Namespace string `json:"namespace"`
 
-	// Name of its ClusterServiceVersion and of its Probe.
+	// Name of its ClusterServiceVersion and of its Probe or, of another installer than OLM, the name in spec.operator of its Probe.
 	Name string `json:"name"`
 
 	// Upgradeable is the condition Upgradeable of its Probe.
 	Upgradeable metav1.ConditionStatus `json:"upgradeable"`
 }
 
-// ProbePolicy defines when the operators that own some CustomResourceDefinitions may be updated, in every version, although their
-// authors did not annotate these. Each operator gets a Probe with the expressions of the policy, until the policy is deleted.
+// ProbePolicy defines when the operators that serve some CustomResourceDefinitions may be updated, in every version and whatever installs
+// them, although their authors did not annotate these. Each operator gets a Probe with the expressions of the policy, until the policy is deleted.
 //
 // +kubebuilder:object:root=true
 // +operator-sdk:csv:customresourcedefinitions:displayName="Probe Policy"
@@ -132,10 +144,11 @@ type ProbePolicyList struct {
 	Items           []ProbePolicy `json:"items"`
 }
 
-// Matches reports whether an operator that was installed in a namespace from a package, which may be empty if it is not known, is
-// one that the policy is restricted to.
-func (m *ProbePolicyMatch) Matches(namespace, pkg string) bool {
+// Matches reports whether an operator that was installed in a namespace from a package, which is empty if there is none or it is not
+// known, is one that the policy is restricted to.
+func (m *ProbePolicyMatch) Matches(by Installer, namespace, pkg string) bool {
 	return m == nil ||
 		(len(m.Packages) == 0 || slices.Contains(m.Packages, pkg)) &&
-			(len(m.Namespaces) == 0 || slices.Contains(m.Namespaces, namespace))
+			(len(m.Namespaces) == 0 || slices.Contains(m.Namespaces, namespace)) &&
+			(len(m.Installers) == 0 || slices.Contains(m.Installers, by))
 }

@@ -350,10 +350,19 @@ const longestName = 200
 
 // HoldName returns the name of the UpgradeHold that operator-status creates for an operator.
 func (r OperatorReference) HoldName() string {
-	out := strings.Join([]string{strings.ToLower(string(r.Installer)), r.Namespace, r.Name}, ".")
-	if len(out) <= longestName {
-		return out
+	return shortened(strings.ToLower(string(r.Installer)) + "." + r.Namespace + "." + r.Name)
+}
+
+// ProbeName returns the name of the Probe that operator-status creates for an operator that has no ClusterServiceVersion.
+func (r OperatorReference) ProbeName() string {
+	return shortened(strings.ToLower(string(r.Installer)) + "." + r.Name)
+}
+
+// shortened returns a name that is no longer than longestName. One that was longer stays unique.
+func shortened(name string) string {
+	if len(name) <= longestName {
+		return name
 	}
-	sum := sha256.Sum256([]byte(out))
-	return strings.TrimRight(out[:longestName-17], "-.") + "-" + hex.EncodeToString(sum[:8])
+	sum := sha256.Sum256([]byte(name))
+	return strings.TrimRight(name[:longestName-17], "-.") + "-" + hex.EncodeToString(sum[:8])
 }

@@ -63,7 +63,7 @@ const (
 // ProbeSpec defines which custom resources determine the status of an operator, and how to evaluate their conditions.
 // +kubebuilder:validation:XValidation:rule="!has(self.manager) || self.manager != 'operator' || !has(self.probeResources) || size(self.probeResources) == 0",message="probeResources must be empty if manager is operator: the operator writes the status itself"
 // +kubebuilder:validation:XValidation:rule="!has(self.isolation) || self.isolation != 'Pod' || !has(self.manager) || self.manager != 'operator'",message="isolation must not be Pod if manager is operator: there is nothing to read"
-// +kubebuilder:validation:XValidation:rule="!has(self.operator) || !has(self.manager) || !(self.manager in ['crdAnnotations', 'policy'])",message="operator must not be set if manager is crdAnnotations or policy: the operator is that of the ClusterServiceVersion of the same name"
+// +kubebuilder:validation:XValidation:rule="!has(self.operator) || !has(self.manager) || self.manager != 'crdAnnotations'",message="operator must not be set if manager is crdAnnotations: the operator is that of the ClusterServiceVersion of the same name"
 type ProbeSpec struct {
 	// Manager defines the owner of this Probe. If omitted, its author owns the spec and operator-status writes the
 	// status.

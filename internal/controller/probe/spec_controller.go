@@ -175,11 +175,25 @@ func (r *SpecReconciler) isolation(ctx context.Context, csv *v1alpha1.ClusterSer
 
 // apply makes the actual Probe the desired one. Either may be nil.
 func (r *SpecReconciler) apply(ctx context.Context, actual, desired *v1alpha1.Probe) error {
-	switch {
-	case desired == nil:
+	if desired == nil {
 		return r.remove(ctx, actual)
+	}
+	return apply(ctx, r.Client, actual, desired)
+}
+
+// remove deletes a Probe that was made from annotations or policies.
+func (r *SpecReconciler) remove(ctx context.Context, actual *v1alpha1.Probe) error {
+	if actual == nil || !annotations.OwnedByCSV(actual) {
+		return nil
+	}
+	return remove(ctx, r.Client, actual)
+}
+
+// apply makes the actual Probe, which may be nil, the desired one, unless a user wrote its spec.
+func apply(ctx context.Context, c client.Client, actual, desired *v1alpha1.Probe) error {
+	switch {
 	case actual == nil:
-		return done(ctx, "creating", desired, r.Client.Create(ctx, desired, client.FieldOwner(FieldOwner)))
+		return done(ctx, "creating", desired, c.Create(ctx, desired, client.FieldOwner(FieldOwner)))
 	case !actual.IsGenerated():
 		return nil
 	}
@@ -189,16 +203,16 @@ func (r *SpecReconciler) apply(ctx context.Context, actual, desired *v1alpha1.Pr
 	if equality.Semantic.DeepEqual(out, actual) {
 		return nil
 	}
-	return done(ctx, "updating", out, r.Client.Update(ctx, out, client.FieldOwner(FieldOwner)))
+	return done(ctx, "updating", out, c.Update(ctx, out, client.FieldOwner(FieldOwner)))
 }
 
-// remove deletes a Probe that was made from annotations or policies.
-func (r *SpecReconciler) remove(ctx context.Context, actual *v1alpha1.Probe) error {
-	if actual == nil || !actual.IsGenerated() || !annotations.OwnedByCSV(actual) {
+// remove deletes a Probe, unless a user wrote its spec.
+func remove(ctx context.Context, c client.Client, actual *v1alpha1.Probe) error {
+	if actual == nil || !actual.IsGenerated() {
 		return nil
 	}
 	asSeen := client.Preconditions{UID: &actual.UID, ResourceVersion: &actual.ResourceVersion}
-	return done(ctx, "deleting", actual, r.Client.Delete(ctx, actual, asSeen))
+	return done(ctx, "deleting", actual, c.Delete(ctx, actual, asSeen))
 }
 
 // done logs a change of a Probe. It ignores errors that only mean that the cache is stale: its next event enqueues

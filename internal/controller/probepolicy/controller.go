@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -20,6 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	probepolicystatus "github.com/operator-status/operator-status/internal/status/probepolicy"
@@ -42,7 +44,12 @@ type Reconciler struct {
 	IndexOwnedCRD string
 
 	Now func() time.Time
+
+	csvs atomic.Bool // whether ClusterServiceVersions are installed
 }
+
+// ReadCSVs has operators of ClusterServiceVersions found, too, once their index exists. Their Probes enqueue the policies.
+func (r *Reconciler) ReadCSVs() { r.csvs.Store(true) }
 
 // +kubebuilder:rbac:groups=operatorstatus.io,resources=probepolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operatorstatus.io,resources=probepolicies/status,verbs=update
@@ -70,9 +77,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return kube.Requeue(reconcile.Result{}, kube.UpdateStatus(ctx, r.Client, out, FieldOwner))
 }
 
-// operators reads the operators that own one of the policy's CustomResourceDefinitions.
+// operators reads the operators that serve one of the policy's CustomResourceDefinitions.
 func (r *Reconciler) operators(ctx context.Context, policy *holdv1alpha1.ProbePolicy) ([]probepolicystatus.Operator, error) {
-	var out []probepolicystatus.Operator
+	out, err := r.others(ctx)
+	if err != nil || !r.csvs.Load() {
+		return out, err
+	}
 	seen := map[client.ObjectKey]bool{}
 	for _, resource := range policy.Spec.ProbeResources {
 		list := &v1alpha1.ClusterServiceVersionList{}
@@ -96,8 +106,29 @@ func (r *Reconciler) operators(ctx context.Context, policy *holdv1alpha1.ProbePo
 	return out, nil
 }
 
+// others reads the operators without ClusterServiceVersion: those that have a Probe from policies.
+func (r *Reconciler) others(ctx context.Context) ([]probepolicystatus.Operator, error) {
+	list := &v1alpha1.ProbeList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the Probes: %w", err)
+	}
+	var out []probepolicystatus.Operator
+	for i := range list.Items {
+		of, ok := holdv1alpha1.ProbedOperator(&list.Items[i])
+		if !ok || probepolicy.Own(of, []*v1alpha1.Probe{&list.Items[i]}) == nil {
+			continue
+		}
+		op := probepolicystatus.Operator{Name: of.Name, Probe: &list.Items[i]}
+		op.Installer, op.Namespace = of.Installer, of.Namespace
+		for _, resource := range op.Probe.Spec.ProbeResources {
+			op.Definitions = append(op.Definitions, resource.CRDName())
+		}
+		out = append(out, op)
+	}
+	return out, nil
+}
+
 func (r *Reconciler) operator(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) (out probepolicystatus.Operator, err error) {
-	out.CSV = csv
 	if out.Probe, err = annotations.Find(ctx, r.Client, client.ObjectKeyFromObject(csv)); err != nil {
 		return out, err
 	}
@@ -105,7 +136,8 @@ func (r *Reconciler) operator(ctx context.Context, csv *v1alpha1.ClusterServiceV
 	if err != nil {
 		return out, err
 	}
-	out.Annotated, err = annotations.Annotated(ctx, r.Client, record, csv)
+	annotated, err := annotations.Annotated(ctx, r.Client, record, csv)
+	out.Operator, out.Name = probepolicy.OfCSV(csv, annotated), csv.Name
 	return out, err
 }
 

@@ -31,8 +31,10 @@ import (
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/kube"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 	upgradeholdstatus "github.com/operator-status/operator-status/internal/status/upgradehold"
 	"github.com/operator-status/operator-status/internal/upgradehold"
+	"github.com/operator-status/operator-status/internal/workloads"
 )
 
 // Reconciler keeps the UpgradeHolds of operators. A request is for an operator.
@@ -53,6 +55,9 @@ type Reconciler struct {
 	Parts   func(client.Object) []holdv1alpha1.OperatorReference
 
 	Holds *upgradehold.Writer
+
+	// Policies finds the Probe that ProbePolicies determine for an operator.
+	Policies workloads.Policies
 
 	// Index has the ConfigMaps of the index of UpgradeHolds.
 	Index cache.Cache
@@ -77,9 +82,13 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorReference) (reconcile.Result, error) {
 	op := upgradehold.Operator{OperatorReference: of}
 	var installed *installer.Installed
-	probes, err := r.probes(ctx, of)
+	probes, err := r.Policies.Probes(ctx, of)
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	declared, err := r.Policies.Declared(ctx, of, probes)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the ProbePolicies for %s: %w", of, err)
 	}
 	holds := &holdv1alpha1.UpgradeHoldList{}
 	if err := r.Client.List(ctx, holds, client.UnsafeDisableDeepCopy); err != nil {
@@ -87,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 	}
 	byUsers := gate.ByUsers(holds.Items, of, time.Now())
 	before, known := r.attempt(of)
-	named := len(probes) > 0 || len(byUsers) > 0 || known && !before.settled
+	named := len(probes) > 0 || declared.OptedIn || len(byUsers) > 0 || known && !before.settled
 	if named && !slices.Contains(holdv1alpha1.ReservedNamespaces, of.Namespace) {
 		if err := r.watchChanges(); err != nil {
 			return reconcile.Result{}, fmt.Errorf("watching workloads: %w", err)
@@ -96,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 			return reconcile.Result{}, fmt.Errorf("reading %s: %w", of, err)
 		}
 		if installed != nil {
-			if op, err = r.describe(ctx, op, installed, probes, byUsers); err != nil {
+			if op, err = r.describe(ctx, op, installed, asked{probes, declared, byUsers}); err != nil {
 				return reconcile.Result{}, err
 			}
 		}
@@ -113,22 +122,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 	return kube.Requeue(result, err)
 }
 
+// asked is who has to allow an update of an operator.
+type asked struct {
+	probes   []*v1alpha1.Probe
+	declared gate.Declaration // by ProbePolicies
+	byUsers  []gate.UserHold
+}
+
 // describe adds the gate's decision about an operator. All of its Probes have to allow an update.
-func (r *Reconciler) describe(ctx context.Context, op upgradehold.Operator, installed *installer.Installed, probes []*v1alpha1.Probe,
-	byUsers []gate.UserHold) (upgradehold.Operator, error) {
+func (r *Reconciler) describe(ctx context.Context, op upgradehold.Operator, installed *installer.Installed, by asked) (upgradehold.Operator, error) {
 	op.Request, op.Installed = objectOf(installed), true
 	op.Allowed = installed.Request.Annotations[v1alpha1.AnnotationAllowUpgrade]
-	in := gate.Inputs{Request: &installed.Request, Running: &installed.Running, Target: upgradeholdstatus.AnyVersion, UpgradeHolds: byUsers}
+	in := gate.Inputs{Request: &installed.Request, Running: &installed.Running, Target: upgradeholdstatus.AnyVersion, UpgradeHolds: by.byUsers}
 	op.Holds = gate.Evaluate(in).Holds
 	in.UpgradeHolds = nil
-	for _, probe := range probes {
+	own := probepolicy.Own(op.OperatorReference, by.probes)
+	for _, probe := range by.probes {
 		in.Probe = probe
+		if in.Declaration = (gate.Declaration{}); probe == own {
+			in.Declaration = by.declared
+		}
 		op.Holds = append(op.Holds, gate.Evaluate(in.AsReported()).Holds...)
+	}
+	if own == nil && by.declared.OptedIn {
+		in.Probe, in.Declaration = nil, by.declared
+		op.Holds = append(op.Holds, gate.Evaluate(in).Holds...)
 	}
 	var crds []string
 	if len(op.Holds) > 0 && op.Installer == holdv1alpha1.InstallerWorkload {
 		var err error
-		if crds, op.NotHeld, err = r.serving.served(ctx, accountsOf(op, installed), probes); err != nil {
+		if crds, op.NotHeld, err = r.serving.served(ctx, accountsOf(op, installed), by.probes); err != nil {
 			return op, err
 		}
 	}
@@ -155,21 +178,6 @@ func objectOf(installed *installer.Installed) client.Object {
 	out.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: ref.Kind})
 	out.Namespace, out.Name = ref.Namespace, ref.Name
 	return out
-}
-
-// probes returns the Probes that name an operator.
-func (r *Reconciler) probes(ctx context.Context, of holdv1alpha1.OperatorReference) ([]*v1alpha1.Probe, error) {
-	list := &v1alpha1.ProbeList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(of.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the Probes of namespace %s: %w", of.Namespace, err)
-	}
-	var out []*v1alpha1.Probe
-	for i := range list.Items {
-		if named, ok := holdv1alpha1.ProbedOperator(&list.Items[i]); ok && named == of {
-			out = append(out, &list.Items[i])
-		}
-	}
-	return out, nil
 }
 
 // SetupWithManager enqueues an operator when a Probe or UpgradeHold that names it, or a part of it, changes, all when the policies

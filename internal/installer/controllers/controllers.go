@@ -4,6 +4,7 @@ package controllers
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -84,6 +85,25 @@ type Controller struct {
 
 	// Definitions are the names of the CustomResourceDefinitions, sorted.
 	Definitions []string
+
+	// namespaces are those in which it serves each of them, or nil for all.
+	namespaces map[string][]string
+}
+
+// Namespaces returns those in which a controller serves CustomResourceDefinitions, sorted, or nil for all.
+func (c Controller) Namespaces(definitions []string) []string {
+	var out []string
+	for _, d := range definitions {
+		if !slices.Contains(c.Definitions, d) {
+			continue
+		}
+		if c.namespaces[d] == nil {
+			return nil
+		}
+		out = append(out, c.namespaces[d]...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // In returns the controllers of a cluster that belong to no ClusterServiceVersion, sorted by namespace, name and kind.
@@ -95,8 +115,8 @@ func In(c installer.Cluster) []Controller {
 		if !ok || w.OfCSV {
 			continue
 		}
-		if definitions := served[types.NamespacedName{Namespace: w.Namespace, Name: w.ServiceAccount}]; len(definitions) > 0 {
-			out = append(out, Controller{w, object, definitions})
+		if namespaces := served[types.NamespacedName{Namespace: w.Namespace, Name: w.ServiceAccount}]; len(namespaces) > 0 {
+			out = append(out, Controller{w, object, slices.Sorted(maps.Keys(namespaces)), namespaces})
 		}
 	}
 	slices.SortFunc(out, func(a, b Controller) int {
@@ -105,8 +125,23 @@ func In(c installer.Cluster) []Controller {
 	return out
 }
 
-// servedBy returns the names of the CustomResourceDefinitions that service accounts serve.
-func servedBy(c installer.Cluster) map[types.NamespacedName][]string {
+// served has the namespaces in which a service account serves CustomResourceDefinitions, by the names of these, or nil for all.
+type served map[string][]string
+
+// add adds definitions that an account serves in a namespace, or in all if that is empty.
+func (s served) add(definitions []string, namespace string) {
+	for _, d := range definitions {
+		switch in, ok := s[d]; {
+		case namespace == metav1.NamespaceAll:
+			s[d] = nil
+		case !ok || in != nil:
+			s[d] = append(in, namespace)
+		}
+	}
+}
+
+// servedBy returns the CustomResourceDefinitions that service accounts serve.
+func servedBy(c installer.Cluster) map[types.NamespacedName]served {
 	plurals := map[string][]string{} // by group
 	for _, crd := range installer.Values[metav1.PartialObjectMetadata](c) {
 		if plural, group, ok := strings.Cut(crd.Name, "."); ok {
@@ -115,22 +150,20 @@ func servedBy(c installer.Cluster) map[types.NamespacedName][]string {
 	}
 	of := map[string][]string{} // names of CustomResourceDefinitions by role
 	for _, r := range installer.Values[rbacv1.ClusterRole](c) {
-		of[r.Name] = servedWith(r.Rules, plurals)
+		if r.Labels[LabelBootstrapping] == "" {
+			of[r.Name] = servedWith(r.Rules, plurals)
+		}
 	}
 	for _, r := range installer.Values[rbacv1.Role](c) {
 		of[r.Namespace+"/"+r.Name] = servedWith(r.Rules, plurals)
 	}
-	out := map[types.NamespacedName][]string{}
+	out := map[types.NamespacedName]served{}
 	bind := func(namespace string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
-		role := ref.Name
-		if ref.Kind == "Role" {
-			role = namespace + "/" + role
-		}
-		for _, s := range subjects {
-			if s.Kind == rbacv1.ServiceAccountKind {
-				account := types.NamespacedName{Namespace: cmp.Or(s.Namespace, namespace), Name: s.Name}
-				out[account] = append(out[account], of[role]...)
+		for _, account := range Accounts(namespace, subjects) {
+			if out[account] == nil {
+				out[account] = served{}
 			}
+			out[account].add(of[roleOf(namespace, ref)], namespace)
 		}
 	}
 	for _, b := range installer.Values[rbacv1.ClusterRoleBinding](c) {
@@ -139,11 +172,36 @@ func servedBy(c installer.Cluster) map[types.NamespacedName][]string {
 	for _, b := range installer.Values[rbacv1.RoleBinding](c) {
 		bind(b.Namespace, b.RoleRef, b.Subjects)
 	}
-	for account, names := range out {
-		slices.Sort(names)
-		out[account] = slices.Compact(names)
+	return out
+}
+
+// LabelBootstrapping marks the roles of Kubernetes itself. Those named admin and edit are for users: rights on custom resources are
+// added to them, also to report on these, and whoever is bound to one is no operator.
+const LabelBootstrapping = "kubernetes.io/bootstrapping"
+
+// Accounts returns the service accounts among the subjects of a binding in a namespace, or of a ClusterRoleBinding.
+func Accounts(namespace string, subjects []rbacv1.Subject) []types.NamespacedName {
+	var out []types.NamespacedName
+	for _, s := range subjects {
+		if s.Kind == rbacv1.ServiceAccountKind {
+			out = append(out, types.NamespacedName{Namespace: cmp.Or(s.Namespace, namespace), Name: s.Name})
+		}
 	}
 	return out
+}
+
+// roleOf returns the key of a role in servedBy.
+func roleOf(namespace string, ref rbacv1.RoleRef) string {
+	if ref.Kind == "Role" {
+		return namespace + "/" + ref.Name
+	}
+	return ref.Name
+}
+
+// Reports reports whether a rule may let a service account serve some CustomResourceDefinition.
+func Reports(rule rbacv1.PolicyRule) bool {
+	return slices.ContainsFunc(rule.Verbs, func(v string) bool { return v == "update" || v == "patch" || v == rbacv1.VerbAll }) &&
+		slices.ContainsFunc(rule.Resources, func(r string) bool { return r == rbacv1.ResourceAll || strings.Contains(r, "/") })
 }
 
 // servedWith returns the names of the CustomResourceDefinitions on whose custom resources rules allow to report. A rule for all API groups
@@ -151,7 +209,7 @@ func servedBy(c installer.Cluster) map[types.NamespacedName][]string {
 func servedWith(rules []rbacv1.PolicyRule, plurals map[string][]string) []string {
 	var out []string
 	for _, rule := range rules {
-		if !slices.ContainsFunc(rule.Verbs, func(v string) bool { return v == "update" || v == "patch" || v == rbacv1.VerbAll }) {
+		if !Reports(rule) {
 			continue
 		}
 		for _, group := range rule.APIGroups {

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,8 +28,9 @@ func deployment(namespace, name string, change ...func(*appsv1.Deployment)) *app
 	return out
 }
 
-// bound returns a role and its binding to a service account, in a namespace, or in all if that is empty.
-func bound(namespace, account, accountNamespace string, rule rbacv1.PolicyRule) []installer.Object {
+// bound returns a role and its binding to service account foo/operator, in a namespace, or in all if that is empty.
+func bound(namespace string, rule rbacv1.PolicyRule) []installer.Object {
+	const account, accountNamespace = "operator", "foo"
 	metadata := metav1.ObjectMeta{Namespace: namespace, Name: account}
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: accountNamespace, Name: account}}
 	if namespace != "" {
@@ -79,7 +81,7 @@ func TestIn(t *testing.T) {
 			if tc.change != nil {
 				tc.change(d)
 			}
-			c := installer.Cluster{Objects: append(bound(tc.in, "operator", "foo", tc.rule), d, deployment("foo", "other"), deployment("bar", "operator"))}
+			c := installer.Cluster{Objects: append(bound(tc.in, tc.rule), d, deployment("foo", "other"), deployment("bar", "operator"))}
 			for _, crd := range []string{"foos.example.com", "bars.example.com", "bazes.other.example.com"} {
 				c.Objects = append(c.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: crd}})
 			}
@@ -94,6 +96,49 @@ func TestIn(t *testing.T) {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestNamespaces verifies in which namespaces a controller serves CustomResourceDefinitions.
+func TestNamespaces(t *testing.T) {
+	foos, bars := rule("example.com", "foos/status", "update"), rule("example.com", "bars/status", "update")
+	cases := map[string]struct {
+		reason  string
+		objects [][]installer.Object
+		of      []string
+		want    []string // or nil for all
+	}{
+		"All":       {"A ClusterRoleBinding counts everywhere.", [][]installer.Object{bound("", foos)}, []string{"foos.example.com"}, nil},
+		"Some":      {"A RoleBinding counts in its namespace.", [][]installer.Object{bound("b", foos), bound("a", foos)}, []string{"foos.example.com"}, []string{"a", "b"}},
+		"AlsoAll":   {"A ClusterRoleBinding counts beside a RoleBinding.", [][]installer.Object{bound("a", foos), bound("", foos), bound("b", foos)}, []string{"foos.example.com"}, nil},
+		"OneOf":     {"Each CustomResourceDefinition has its own.", [][]installer.Object{bound("a", foos), bound("", bars)}, []string{"foos.example.com"}, []string{"a"}},
+		"OneInAll":  {"Several are served in all namespaces if one is.", [][]installer.Object{bound("a", foos), bound("", bars)}, []string{"bars.example.com", "foos.example.com"}, nil},
+		"NotServed": {"Others do not count.", [][]installer.Object{bound("a", foos)}, []string{"bars.example.com", "foos.example.com"}, []string{"a"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := installer.Cluster{Objects: append(slices.Concat(tc.objects...), deployment("foo", "operator"))}
+			for _, crd := range []string{"foos.example.com", "bars.example.com"} {
+				c.Objects = append(c.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: crd}})
+			}
+			all := In(c)
+			if len(all) != 1 {
+				t.Fatalf("%s\nfound %v", tc.reason, all)
+			}
+			if diff := cmp.Diff(tc.want, all[0].Namespaces(tc.of)); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestUserRoles verifies that the roles that Kubernetes has for users make no operator, whatever was added to them.
+func TestUserRoles(t *testing.T) {
+	objects := bound("", rule("example.com", "foos/status", "update"))
+	objects[0].SetLabels(map[string]string{LabelBootstrapping: "rbac-defaults"})
+	objects = append(objects, deployment("foo", "operator"), &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"}})
+	if got := In(installer.Cluster{Objects: objects}); len(got) > 0 {
+		t.Errorf("a user of role edit is an operator: %v", got)
 	}
 }
 
@@ -186,7 +231,7 @@ func TestTree(t *testing.T) {
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "probe"}, Spec: &v1alpha1.ProbeSpec{
 		Operator: &v1alpha1.ProbedOperator{Installer: "Helm", Name: "release"},
 	}}
-	c := installer.Cluster{Objects: append(bound("", "operator", "foo", rule("example.com", "*", "*")), deployment("foo", "operator", release),
+	c := installer.Cluster{Objects: append(bound("", rule("example.com", "*", "*")), deployment("foo", "operator", release),
 		deployment("foo", "other"), hold, probe, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"}})}
 	operators := Installer{}.Operators(c)
 	if len(operators) != 1 {

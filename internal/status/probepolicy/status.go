@@ -20,7 +20,7 @@ import (
 type Inputs struct {
 	Policy *holdv1alpha1.ProbePolicy
 
-	// Operators are those that own one of its CustomResourceDefinitions.
+	// Operators are those that serve one of its CustomResourceDefinitions.
 	Operators []Operator
 
 	// Problems are those of its expressions with the schemas of its CustomResourceDefinitions.
@@ -31,10 +31,10 @@ type Inputs struct {
 
 // Operator is an operator that may be one that the policy applies to.
 type Operator struct {
-	CSV *v1alpha1.ClusterServiceVersion
+	probepolicy.Operator
 
-	// Annotated are the resources that it declared with annotations.
-	Annotated []v1alpha1.ProbeResource
+	// Name of its ClusterServiceVersion, or the one in spec.operator of its Probe.
+	Name string
 
 	// Probe is its Probe, or nil.
 	Probe *v1alpha1.Probe
@@ -42,7 +42,7 @@ type Operator struct {
 
 // appliesTo reports whether the policy determines a part of the Probe of an operator.
 func (in Inputs) appliesTo(o Operator) bool {
-	return (o.Probe == nil || o.Probe.IsGenerated()) && len(probepolicy.Resources(o.CSV, o.Annotated, in.Policy)) > 0
+	return (o.Probe == nil || o.Probe.IsGenerated()) && len(probepolicy.Resources(o.Operator, in.Policy)) > 0
 }
 
 // Compute returns the status.
@@ -64,10 +64,13 @@ func Compute(in Inputs) holdv1alpha1.ProbePolicyStatus {
 		if upgradeable == metav1.ConditionFalse {
 			out.Summary.NotUpgradeable++
 		}
-		out.Operators = append(out.Operators, holdv1alpha1.PolicyOperator{Namespace: o.CSV.Namespace, Name: o.CSV.Name, Upgradeable: upgradeable})
+		out.Operators = append(out.Operators, holdv1alpha1.PolicyOperator{
+			Installer: o.Installer, Namespace: o.Namespace, Name: o.Name, Upgradeable: upgradeable,
+		})
 	}
 	slices.SortFunc(out.Operators, func(a, b holdv1alpha1.PolicyOperator) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Installer, b.Installer))
 	})
 	meta.SetStatusCondition(&out.Conditions, in.matched(out.Operators))
 	meta.SetStatusCondition(&out.Conditions, in.valid())
@@ -111,7 +114,7 @@ func (in Inputs) matched(operators []holdv1alpha1.PolicyOperator) metav1.Conditi
 		names = append(names, r.CRDName())
 	}
 	out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonNoOperatorFound
-	out.Message = fmt.Sprintf("No operator without annotations and a Probe of its own owns %s", messages.List(names, mostNamed, ", "))
+	out.Message = fmt.Sprintf("No operator without annotations and a Probe of its own serves %s", messages.List(names, mostNamed, ", "))
 	if in.Policy.Spec.Match != nil {
 		out.Message += " and is selected by spec.match"
 	}

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
@@ -24,15 +24,14 @@ func policy(match *holdv1alpha1.ProbePolicyMatch) *holdv1alpha1.ProbePolicy {
 	}
 }
 
-// operator returns one that owns Foos, whose Probe has a manager and reports Upgradeable, unless upgradeable is empty.
+// operator returns one that serves Foos, whose Probe has a manager and reports Upgradeable, unless upgradeable is empty.
 func operator(name string, manager v1alpha1.ProbeManager, upgradeable metav1.ConditionStatus) Operator {
-	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	csv.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: foos}}
+	op := probepolicy.Operator{Installer: holdv1alpha1.InstallerHelm, Namespace: "default", Definitions: []string{foos}}
 	probe := &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{Manager: manager}}
 	if upgradeable != "" {
 		probe.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUpgradeable, Status: upgradeable}}
 	}
-	return Operator{CSV: csv, Probe: probe}
+	return Operator{op, name, probe}
 }
 
 func TestCompute(t *testing.T) {
@@ -56,12 +55,12 @@ func TestCompute(t *testing.T) {
 	}{
 		"None": {
 			reason:  "A policy that applies to nothing names what nobody owns: the name may be misspelt.",
-			matched: "False/NoOperatorFound", message: "No operator without annotations and a Probe of its own owns foos.example.com",
+			matched: "False/NoOperatorFound", message: "No operator without annotations and a Probe of its own serves foos.example.com",
 		},
 		"Restricted": {
 			reason: "The cause may be that it is restricted.", match: &holdv1alpha1.ProbePolicyMatch{Namespaces: []string{"other"}},
 			operators: []Operator{operator("a", v1alpha1.ManagerPolicy, no)},
-			matched:   "False/NoOperatorFound", message: "No operator without annotations and a Probe of its own owns foos.example.com and is selected by spec.match",
+			matched:   "False/NoOperatorFound", message: "No operator without annotations and a Probe of its own serves foos.example.com and is selected by spec.match",
 		},
 		"Blocking": {
 			reason:    "Those that may not be updated are the first.",
@@ -72,7 +71,7 @@ func TestCompute(t *testing.T) {
 		"Own": {
 			reason:    "It does not apply to an operator with annotations, or with a Probe of a user.",
 			operators: []Operator{annotated, operator("b", "", no), operator("c", v1alpha1.ManagerOperator, no)},
-			matched:   "False/NoOperatorFound", message: "No operator without annotations and a Probe of its own owns foos.example.com",
+			matched:   "False/NoOperatorFound", message: "No operator without annotations and a Probe of its own serves foos.example.com",
 		},
 		"NoProbe": {
 			reason: "An operator whose Probe does not exist yet is one of them.", operators: []Operator{withoutProbe},

@@ -23,13 +23,28 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// Extend starts OLM v1, and has it install the first version of an operator from a catalog with both. It returns the ClusterExtension.
-func Extend(t *testing.T, c *testcluster.Cluster, kubeconfig string, o story.Op) *unstructured.Unstructured {
+// StartOLMv1 starts OLM v1, and a registry for the images of its catalogs and operators.
+func StartOLMv1(t *testing.T, c *testcluster.Cluster, kubeconfig string) *catalogtest.Registry {
 	t.Helper()
 	registry := catalogtest.NewRegistry(t, "")
 	startOLMv1(t, c, kubeconfig, registry)
+	return registry
+}
+
+// Extend has OLM v1 install the first version of an operator from a catalog with versions, or with both of the story. It returns the ClusterExtension.
+func Extend(t *testing.T, c *testcluster.Cluster, registry *catalogtest.Registry, o story.Op, versions ...string) *unstructured.Unstructured {
+	t.Helper()
+	if len(versions) == 0 {
+		versions = []string{story.First, story.Second}
+	}
 	entries := []string{strings.ReplaceAll(catalog, "NAME", o.Name)}
-	for _, version := range []string{story.First, story.Second} {
+	for i, version := range versions {
+		entries[0] += "- name: " + o.Name + ".v" + version + "\n"
+		if i > 0 {
+			entries[0] += "  replaces: " + o.Name + ".v" + versions[i-1] + "\n"
+		}
+	}
+	for _, version := range versions {
 		tagged, digest := registry.Push(t, o.Name+"-bundle:"+version, map[string]string{
 			"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1", "operators.operatorframework.io.bundle.manifests.v1": "manifests/",
 			"operators.operatorframework.io.bundle.metadata.v1": "metadata/", "operators.operatorframework.io.bundle.package.v1": o.Name,
@@ -38,7 +53,7 @@ func Extend(t *testing.T, c *testcluster.Cluster, kubeconfig string, o story.Op)
 		repository, _, _ := strings.Cut(tagged, ":"+version)
 		entries = append(entries, strings.NewReplacer("NAME", o.Name, "VERSION", version, "IMAGE", repository+"@"+digest).Replace(entry))
 	}
-	image, _ := registry.Push(t, "catalog:latest", map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
+	image, _ := registry.Push(t, o.Name+"-catalog:latest", map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
 		catalogtest.Files("configs/"+o.Name+"/catalog.yaml", strings.Join(entries, "")))
 	c.Rediscovered(t).Apply(t, o.Namespace, strings.NewReplacer("IMAGE", image, "NAMESPACE", o.Namespace, "NAME", o.Name).Replace(extensions))
 	extension := builder.Object("olm.operatorframework.io/v1", "ClusterExtension", "", o.Name)
@@ -61,9 +76,6 @@ schema: olm.channel
 package: NAME
 name: stable
 entries:
-- name: NAME.v1.0.0
-- name: NAME.v1.1.0
-  replaces: NAME.v1.0.0
 `
 	entry = `---
 schema: olm.bundle
@@ -113,7 +125,7 @@ func bundleOf(o story.Op, version string) []catalogtest.TarEntry {
 			}
 		}
 	}
-	return catalogtest.Files(append(files, "manifests/csv.yaml", strings.NewReplacer("NAME", o.Name, "VERSION", version).Replace(`
+	return catalogtest.Files(append(files, "manifests/csv.yaml", o.Fill(`
 apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
 metadata: {name: NAME.vVERSION}
@@ -136,7 +148,7 @@ spec:
             spec:
               serviceAccountName: NAME
               containers: [{name: manager, image: "example.com/NAME:VERSION"}]
-`))...)
+`, version))...)
 }
 
 // startOLMv1 starts catalogd and operator-controller.

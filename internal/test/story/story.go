@@ -95,12 +95,34 @@ type Op struct {
 	Cluster         *testcluster.Cluster
 	Kubeconfig      string // a file
 	Name, Namespace string
+
+	// Kind is that of its custom resources. By default these are Widgets of a group of its own.
+	Kind schema.GroupKind
+
+	// ByPolicy is whether a ProbePolicy holds the operator, and not the Probe of a user.
+	ByPolicy bool
 }
 
 // Manifests returns those of a version.
-func (o Op) Manifests(version string) string {
-	return strings.NewReplacer("NAMESPACE", o.Namespace, "NAME", o.Name, "VERSION", version).Replace(manifests)
+func (o Op) Manifests(version string) string { return o.Fill(manifests, version) }
+
+// Fill replaces the names in a template.
+func (o Op) Fill(template, version string) string {
+	kind := o.kind()
+	singular := strings.ToLower(kind.Kind)
+	return strings.NewReplacer("NAME.example.com", kind.Group, "Widget", kind.Kind, "widget", singular, "NAMESPACE", o.Namespace, "NAME", o.Name,
+		"VERSION", version).Replace(template)
 }
+
+func (o Op) kind() schema.GroupKind {
+	if o.Kind.Kind == "" {
+		return schema.GroupKind{Group: o.Name + ".example.com", Kind: "Widget"}
+	}
+	return o.Kind
+}
+
+// CRD returns the name of its CustomResourceDefinition.
+func (o Op) CRD() string { return strings.ToLower(o.kind().Kind) + "s." + o.kind().Group }
 
 // Program is a program that installs operators.
 type Program interface {
@@ -139,13 +161,7 @@ func Tell(t *testing.T, p Program, o Op) {
 	p.Install(t, o, First)
 	o.AwaitImage(t, First)
 	example := o.createMigrating(t)
-	o.Cluster.Create(t, &v1alpha1.Probe{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
-		Spec: &v1alpha1.ProbeSpec{
-			Operator:       &v1alpha1.ProbedOperator{Installer: string(p.Reference(o).Installer), Name: p.Reference(o).Name},
-			ProbeResources: []v1alpha1.ProbeResource{{Name: "widgets." + o.Name + ".example.com", Upgradeable: "!Migrating"}},
-		},
-	})
+	o.Cluster.Create(t, o.asks(p))
 	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: p.Reference(o).HoldName()}}
 	awaitHold := func() {
 		t.Helper()
@@ -185,13 +201,33 @@ func Tell(t *testing.T, p Program, o Op) {
 	o.awaitReport(t, p, "")
 	o.AwaitImage(t, Second)
 	t.Logf("updated %s after the custom resource allowed it", time.Since(start).Round(100*time.Millisecond))
-	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets." + o.Name + ".example.com"}}
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: o.CRD()}}
 	o.Cluster.Await(t, crd, func() string {
 		if got := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description; !strings.HasSuffix(got, Second) {
 			return "its description is " + got
 		}
 		return ""
 	})
+}
+
+// asks returns the object with which a user asks to hold updates.
+func (o Op) asks(p Program) client.Object {
+	resources := []v1alpha1.ProbeResource{{Name: o.CRD(), Upgradeable: "!Migrating"}}
+	if o.ByPolicy {
+		return &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, Spec: holdv1alpha1.ProbePolicySpec{ProbeResources: resources}}
+	}
+	return &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Spec: &v1alpha1.ProbeSpec{
+		Operator:       &v1alpha1.ProbedOperator{Installer: string(p.Reference(o).Installer), Name: p.Reference(o).Name},
+		ProbeResources: resources,
+	}}
+}
+
+// probe returns the name of the Probe that holds updates.
+func (o Op) probe(p Program) string {
+	if o.ByPolicy {
+		return p.Reference(o).ProbeName()
+	}
+	return o.Name
 }
 
 // checkListed verifies that the command line lists the operator, and names what holds it.
@@ -203,7 +239,7 @@ func (o Op) checkListed(t *testing.T, p Program) {
 		return string(out), err
 	}
 	got, err := run("get", "-o", `jsonpath={range .items[*]}{.installer} {.version} {.state} {.upgradeable} {.blocked} {.blockers[*].by}{end}`)
-	want := fmt.Sprintf("%s %s Running False Held Probe %s/%s", p.Named(), First, o.Namespace, o.Name)
+	want := fmt.Sprintf("%s %s Running False Held Probe %s/%s", p.Named(), First, o.Namespace, o.probe(p))
 	if err != nil || got != want {
 		t.Errorf("kubectl operator-status get prints %q and returns %v, want %q", got, err, want)
 	}
@@ -252,7 +288,7 @@ func (o Op) awaitReport(t *testing.T, p Program, words ...string) {
 // createMigrating creates a custom resource that does not allow an update.
 func (o Op) createMigrating(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o.Name + ".example.com/v1", "kind": "Widget"}}
+	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o.kind().Group + "/v1", "kind": o.kind().Kind}}
 	out.SetNamespace(o.Namespace)
 	out.SetName("example")
 	if err := o.Cluster.Rediscovered(t).Client.Create(t.Context(), out); err != nil {
@@ -363,6 +399,7 @@ func In(t *testing.T, cluster *testcluster.Cluster, kubeconfig, namespace, name 
 	t.Cleanup(func() {
 		for _, o := range []client.Object{
 			&apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets." + name + ".example.com"}},
+			&holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: name}},
 		} {
 			if err := client.IgnoreNotFound(cluster.Client.Delete(context.Background(), o)); err != nil {
 				t.Error(err)

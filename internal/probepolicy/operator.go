@@ -1,0 +1,118 @@
+package probepolicy
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/controllers"
+)
+
+// Inputs holds everything that the Probe of an operator without ClusterServiceVersion depends on, as read at one moment.
+type Inputs struct {
+	Operator holdv1alpha1.OperatorReference
+
+	// Workloads are those of its namespace. Controllers are those of them that serve Existing: the names of CustomResourceDefinitions
+	// that exist and that Policies name.
+	Workloads   []installer.Workload
+	Controllers []controllers.Controller
+	Existing    []string
+
+	Policies []holdv1alpha1.ProbePolicy
+
+	// Probe is the one that was created from policies, or nil.
+	Probe *v1alpha1.Probe
+}
+
+// mostNamespaces limits the namespaces of a Probe. Custom resources in more of them are read in all.
+const mostNamespaces = 256
+
+// ForOperator returns the Probe that policies determine for an operator, or nil.
+//
+// A Probe keeps the CustomResourceDefinitions that the operator does not serve any longer, as far as its roles tell: an update may
+// change roles first, which must not end the hold of the rest. It ends with the workloads of the operator, its
+// CustomResourceDefinitions, or the policy.
+func ForOperator(in Inputs) *v1alpha1.Probe {
+	if !slices.ContainsFunc(in.Workloads, in.isPart) {
+		return nil
+	}
+	op := Operator{Installer: in.Operator.Installer, Namespace: in.Operator.Namespace, Definitions: in.former()}
+	for _, c := range in.Controllers {
+		if in.isPart(c.Workload) {
+			op.Definitions = append(op.Definitions, c.Definitions...)
+		}
+	}
+	resources := Added(op, in.Policies)
+	if len(resources) == 0 {
+		return nil
+	}
+	return &v1alpha1.Probe{
+		ObjectMeta: metav1.ObjectMeta{Namespace: in.Operator.Namespace, Name: in.Operator.ProbeName()},
+		Spec: &v1alpha1.ProbeSpec{
+			Manager:    v1alpha1.ManagerPolicy,
+			Operator:   &v1alpha1.ProbedOperator{Installer: string(in.Operator.Installer), Name: in.Operator.Name},
+			Namespaces: in.namespaces(resources), Settle: Settle(op, in.Policies), ProbeResources: resources,
+		},
+	}
+}
+
+// Own returns the Probe that was created from policies for an operator, or nil. probes are those that name the operator.
+func Own(of holdv1alpha1.OperatorReference, probes []*v1alpha1.Probe) *v1alpha1.Probe {
+	for _, p := range probes {
+		if p.Name == of.ProbeName() && p.Spec.Manager == v1alpha1.ManagerPolicy {
+			return p
+		}
+	}
+	return nil
+}
+
+// IsPart reports whether a workload is a part of an operator, and not one of its operands, which their controller updates.
+func IsPart(of holdv1alpha1.OperatorReference, w installer.Workload) bool {
+	return controllers.Owner(w) == of && !w.OfCSV && (!w.Controlled || of.Installer == holdv1alpha1.InstallerOLMv1)
+}
+
+func (in Inputs) isPart(w installer.Workload) bool { return IsPart(in.Operator, w) }
+
+// former returns the CustomResourceDefinitions of the Probe that still exist.
+func (in Inputs) former() []string {
+	var out []string
+	if in.Probe == nil {
+		return nil
+	}
+	for _, r := range in.Probe.Spec.ProbeResources {
+		if slices.Contains(in.Existing, r.CRDName()) {
+			out = append(out, r.CRDName())
+		}
+	}
+	return out
+}
+
+// namespaces returns those in which the operator serves resources, or nil for all.
+func (in Inputs) namespaces(resources []v1alpha1.ProbeResource) []string {
+	var names, out []string
+	for _, r := range resources {
+		names = append(names, r.Name)
+	}
+	found := false
+	for _, c := range in.Controllers {
+		if !in.isPart(c.Workload) || !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(c.Definitions, name) }) {
+			continue
+		}
+		some := c.Namespaces(names)
+		if some == nil {
+			return nil
+		}
+		found, out = true, append(out, some...)
+	}
+	if !found {
+		return in.Probe.Spec.Namespaces
+	}
+	slices.Sort(out)
+	if out = slices.Compact(out); len(out) > mostNamespaces {
+		return nil
+	}
+	return out
+}

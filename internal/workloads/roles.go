@@ -1,0 +1,184 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/controllers"
+)
+
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles;clusterrolebindings;roles;rolebindings,verbs=list;watch
+
+// RoleKinds returns an object of each kind that gives service accounts rights.
+func RoleKinds() []client.Object {
+	return []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}}
+}
+
+// subjectNamespace is the index of bindings by the namespaces of the service accounts among their subjects.
+const subjectNamespace = "subjectNamespace"
+
+func indexRoles(c cache.Cache) error {
+	for _, kind := range []client.Object{&rbacv1.ClusterRoleBinding{}, &rbacv1.RoleBinding{}} {
+		err := c.IndexField(context.Background(), kind, subjectNamespace, func(o client.Object) []string {
+			var out []string
+			for _, account := range AccountsIn(o) {
+				out = append(out, account.Namespace)
+			}
+			slices.Sort(out)
+			return slices.Compact(out)
+		})
+		if err != nil {
+			return fmt.Errorf("indexing the bindings of roles: %w", err)
+		}
+	}
+	return nil
+}
+
+// AccountsIn returns the service accounts that a binding is for.
+func AccountsIn(binding client.Object) []types.NamespacedName {
+	switch b := binding.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		return controllers.Accounts("", b.Subjects)
+	case *rbacv1.RoleBinding:
+		return controllers.Accounts(b.Namespace, b.Subjects)
+	}
+	return nil
+}
+
+// Controllers returns the workloads of a namespace that serve some CustomResourceDefinitions.
+func (c Cache) Controllers(ctx context.Context, namespace string, definitions []string) ([]controllers.Controller, error) {
+	if err := c.indexRoles(); err != nil {
+		return nil, err
+	}
+	var cluster installer.Cluster
+	for _, name := range definitions {
+		cluster.Objects = append(cluster.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	workloads, err := c.objects(ctx, client.InNamespace(namespace))
+	if err != nil {
+		return nil, fmt.Errorf("listing the workloads of namespace %s: %w", namespace, err)
+	}
+	cluster.Objects = append(cluster.Objects, workloads...)
+	ofAccounts := client.MatchingFields{subjectNamespace: namespace}
+	for _, list := range []installer.List{&rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
+		if err := c.List(ctx, list, ofAccounts, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing the roles of service accounts in namespace %s: %w", namespace, err)
+		}
+		if err := cluster.Add(list, nil); err != nil {
+			return nil, err
+		}
+	}
+	for _, binding := range slices.Clone(cluster.Objects) {
+		if err := c.addRole(ctx, &cluster, binding); err != nil {
+			return nil, err
+		}
+	}
+	return controllers.In(cluster), nil
+}
+
+// addRole adds the role of a binding.
+func (c Cache) addRole(ctx context.Context, cluster *installer.Cluster, binding installer.Object) error {
+	ref, key := refOf(binding)
+	var role client.Object
+	switch ref.Kind {
+	case "":
+		return nil
+	case "Role":
+		role = &rbacv1.Role{}
+	default:
+		role, key.Namespace = &rbacv1.ClusterRole{}, ""
+	}
+	if err := c.Get(ctx, key, role); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	cluster.Objects = append(cluster.Objects, role)
+	return nil
+}
+
+// refOf returns the role of a binding, or nothing for another object.
+func refOf(binding metav1.Object) (rbacv1.RoleRef, types.NamespacedName) {
+	var out rbacv1.RoleRef
+	switch b := binding.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		out = b.RoleRef
+	case *rbacv1.RoleBinding:
+		out = b.RoleRef
+	}
+	return out, types.NamespacedName{Namespace: binding.GetNamespace(), Name: out.Name}
+}
+
+// Bound returns the service accounts that a role or a binding is for.
+func (c Cache) Bound(ctx context.Context, o client.Object) ([]types.NamespacedName, error) {
+	lists := []client.ObjectList{&rbacv1.RoleBindingList{}}
+	kind := "Role"
+	switch o.(type) {
+	case *rbacv1.ClusterRoleBinding, *rbacv1.RoleBinding:
+		return AccountsIn(o), nil
+	case *rbacv1.ClusterRole:
+		lists, kind = append(lists, &rbacv1.ClusterRoleBindingList{}), "ClusterRole"
+	}
+	var out []types.NamespacedName
+	for _, list := range lists {
+		if err := c.List(ctx, list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing the bindings of %s %s: %w", kind, o.GetName(), err)
+		}
+		var bindings installer.Cluster
+		if err := bindings.Add(list, nil); err != nil {
+			return nil, err
+		}
+		for _, b := range bindings.Objects {
+			if ref, _ := refOf(b); ref.Kind == kind && ref.Name == o.GetName() {
+				out = append(out, AccountsIn(b.(client.Object))...)
+			}
+		}
+	}
+	return out, nil
+}
+
+// trimRole returns a role with the rules that let a service account serve CustomResourceDefinitions, a binding with its service
+// accounts, or nil for another object.
+func trimRole(o client.Object) client.Object {
+	small := metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
+	if value, ok := o.GetLabels()[controllers.LabelBootstrapping]; ok {
+		small.Labels = map[string]string{controllers.LabelBootstrapping: value}
+	}
+	switch o := o.(type) {
+	case *rbacv1.ClusterRole:
+		return &rbacv1.ClusterRole{ObjectMeta: small, Rules: reporting(o.Rules)}
+	case *rbacv1.Role:
+		return &rbacv1.Role{ObjectMeta: small, Rules: reporting(o.Rules)}
+	case *rbacv1.ClusterRoleBinding:
+		return &rbacv1.ClusterRoleBinding{ObjectMeta: small, RoleRef: o.RoleRef, Subjects: serviceAccounts(o.Subjects)}
+	case *rbacv1.RoleBinding:
+		return &rbacv1.RoleBinding{ObjectMeta: small, RoleRef: o.RoleRef, Subjects: serviceAccounts(o.Subjects)}
+	}
+	return nil
+}
+
+func reporting(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
+	for _, r := range rules {
+		if controllers.Reports(r) {
+			out = append(out, rbacv1.PolicyRule{Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources})
+		}
+	}
+	return out
+}
+
+func serviceAccounts(subjects []rbacv1.Subject) []rbacv1.Subject {
+	var out []rbacv1.Subject
+	for _, s := range subjects {
+		if s.Kind == rbacv1.ServiceAccountKind {
+			out = append(out, s)
+		}
+	}
+	return out
+}
