@@ -12,12 +12,15 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
@@ -34,6 +37,10 @@ func TestCrowd(t *testing.T) {
 		t.Skip("`make soak` runs it")
 	}
 	t.Setenv("MEMORY_LIMIT", strconv.Itoa(memoryLimit))
+	// With a policy, the manager also watches the workloads and roles of the cluster.
+	policy := &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: "crowd"}}
+	policy.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: "probes.operators.coreos.com", Upgradeable: "Synced"}}
+	cluster.Create(t, policy)
 	const small, many, large, few = 100, 10_000, 1_000_000, 100
 	t.Run("None", func(t *testing.T) { crowd{}.measure(t, 0, 0) })
 	for _, c := range []crowd{
@@ -43,9 +50,9 @@ func TestCrowd(t *testing.T) {
 		{"v1", "ServiceAccount", "metadata: {annotations: {text: '$NOTE'}}"},
 		{"apps/v1", "Deployment", "metadata: {labels: {olm.managed: 'true'}}\n" +
 			"spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a, args: ['$TEXT']}]}}}"},
-		{"rbac.authorization.k8s.io/v1", "Role", "metadata: {labels: {olm.managed: 'true'}}\nrules: [{apiGroups: [''], resources: [pods], verbs: [get], resourceNames: ['$TEXT']}]"},
+		{"rbac.authorization.k8s.io/v1", "Role", "metadata: {labels: {olm.managed: 'true'}}\nrules: [{apiGroups: [''], resources: [pods/status], verbs: [patch], resourceNames: ['$TEXT']}]"},
 		{"rbac.authorization.k8s.io/v1", "RoleBinding", "metadata: {labels: {olm.managed: 'true'}, annotations: {text: '$NOTE'}}\n" +
-			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: a}"},
+			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: a}\nsubjects: [{kind: ServiceAccount, name: default}]"},
 		{coreos, "Subscription", "spec: {name: none, source: none, sourceNamespace: $NAMESPACE, config: {env: [{name: a, value: '$TEXT'}]}}"},
 		{coreos, "InstallPlan", "spec: {approval: Manual, approved: false, clusterServiceVersionNames: ['$TEXT']}"},
 		{coreos, "ClusterServiceVersion", "metadata: {annotations: {text: '$NOTE'}}\n" +

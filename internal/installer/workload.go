@@ -80,6 +80,11 @@ func WorkloadOf(o Object) (Workload, bool) {
 	return out, true
 }
 
+// Account returns the service account of its pods.
+func (w Workload) Account() types.NamespacedName {
+	return types.NamespacedName{Namespace: w.Namespace, Name: w.ServiceAccount}
+}
+
 // Resource returns the kind for kubectl.
 func (w Workload) Resource() string { return strings.ToLower(w.Kind) }
 

@@ -366,7 +366,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err := addProbes(ctx, mgr, config, installed, mode, o, identity, optIns, found); err != nil {
 		return err
 	}
-	installed.when(func() error { return addHolds(mgr, installed, o, found, index, records) }, holdKinds...)
+	installed.when(func() error { return addHolds(ctx, mgr, installed, o, found, index, records) }, holdKinds...)
 	if err := addMetrics(ctx, mgr, installed); err != nil {
 		return err
 	}

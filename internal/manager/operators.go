@@ -98,7 +98,10 @@ func (operators) of(o client.Object) []holdv1alpha1.OperatorReference {
 }
 
 // addHolds adds the controller of the UpgradeHolds of these operators.
-func addHolds(mgr ctrl.Manager, installed *crdGate, o Options, found operators, index *upgradehold.Index, records cache.Cache) error {
+func addHolds(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Options, found operators, index *upgradehold.Index, records cache.Cache) error {
+	if err := workloads.IndexProbes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	policies := workloads.Policies{Client: mgr.GetClient(), Cache: found.Cache, Namespace: o.Namespace}
 	r := &upgradeholdcontroller.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Operators: found.find, Changes: found.Cache, Kinds: found.kinds(), Parts: found.of,

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -15,11 +16,11 @@ import (
 type Inputs struct {
 	Operator holdv1alpha1.OperatorReference
 
-	// Workloads are those of its namespace. Controllers are those of them that serve Existing: the names of CustomResourceDefinitions
-	// that exist and that Policies name.
-	Workloads   []installer.Workload
-	Controllers []controllers.Controller
-	Existing    []string
+	// Parts are the workloads that it consists of, and Served has which of Existing each of their service accounts serves. Existing are the
+	// names of CustomResourceDefinitions that exist and that Policies name, sorted.
+	Parts    []installer.Workload
+	Served   map[types.NamespacedName]controllers.Served
+	Existing []string
 
 	Policies []holdv1alpha1.ProbePolicy
 
@@ -36,14 +37,12 @@ const mostNamespaces = 256
 // change roles first, which must not end the hold of the rest. It ends with the workloads of the operator, its
 // CustomResourceDefinitions, or the policy.
 func ForOperator(in Inputs) *v1alpha1.Probe {
-	if !slices.ContainsFunc(in.Workloads, in.isPart) {
+	if len(in.Parts) == 0 {
 		return nil
 	}
 	op := Operator{Installer: in.Operator.Installer, Namespace: in.Operator.Namespace, Definitions: in.former()}
-	for _, c := range in.Controllers {
-		if in.isPart(c.Workload) {
-			op.Definitions = append(op.Definitions, c.Definitions...)
-		}
+	for _, w := range in.Parts {
+		op.Definitions = append(op.Definitions, in.Served[w.Account()].Definitions()...)
 	}
 	resources := Added(op, in.Policies)
 	if len(resources) == 0 {
@@ -74,8 +73,6 @@ func IsPart(of holdv1alpha1.OperatorReference, w installer.Workload) bool {
 	return controllers.Owner(w) == of && !w.OfCSV && (!w.Controlled || of.Installer == holdv1alpha1.InstallerOLMv1)
 }
 
-func (in Inputs) isPart(w installer.Workload) bool { return IsPart(in.Operator, w) }
-
 // former returns the CustomResourceDefinitions of the Probe that still exist.
 func (in Inputs) former() []string {
 	var out []string
@@ -96,19 +93,15 @@ func (in Inputs) namespaces(resources []v1alpha1.ProbeResource) []string {
 	for _, r := range resources {
 		names = append(names, r.Name)
 	}
-	found := false
-	for _, c := range in.Controllers {
-		if !in.isPart(c.Workload) || !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(c.Definitions, name) }) {
-			continue
-		}
-		some := c.Namespaces(names)
+	for _, w := range in.Parts {
+		some := in.Served[w.Account()].Namespaces(names)
 		if some == nil {
 			return nil
 		}
-		found, out = true, append(out, some...)
+		out = append(out, some...)
 	}
-	if !found {
-		return in.Probe.Spec.Namespaces
+	if len(out) == 0 {
+		return in.Probe.Spec.Namespaces // all are former ones
 	}
 	slices.Sort(out)
 	if out = slices.Compact(out); len(out) > mostNamespaces {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -89,9 +89,10 @@ func TestForOperator(t *testing.T) {
 			if tc.change != nil {
 				tc.change(d)
 			}
-			w, _ := installer.WorkloadOf(d)
-			in := Inputs{Operator: of, Workloads: []installer.Workload{w}, Existing: tc.existing, Policies: tc.policies, Probe: tc.probe}
-			in.Controllers = serving(d, tc.in, tc.serves...)
+			in := Inputs{Operator: of, Served: served(tc.in, tc.serves...), Existing: tc.existing, Policies: tc.policies, Probe: tc.probe}
+			if w, _ := installer.WorkloadOf(d); IsPart(of, w) {
+				in.Parts = []installer.Workload{w}
+			}
 			if diff := cmp.Diff(tc.want, ForOperator(in)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
@@ -99,23 +100,14 @@ func TestForOperator(t *testing.T) {
 	}
 }
 
-// serving returns the controller in a Deployment that serves CustomResourceDefinitions in a namespace, or in all.
-func serving(d *appsv1.Deployment, namespace string, crds ...string) []controllers.Controller {
-	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "foo", Name: "default"}}
-	c := installer.Cluster{Objects: []installer.Object{d}}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator"}}
+// served returns the CustomResourceDefinitions that the account of an operator serves in a namespace, or in all.
+func served(namespace string, crds ...string) map[types.NamespacedName]controllers.Served {
+	out := controllers.Served{}
 	for _, name := range crds {
-		c.Objects = append(c.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{
-			APIGroups: []string{"example.com"}, Resources: []string{name[:4] + "/status"}, Verbs: []string{"patch"},
-		})
+		out[name] = nil
+		if namespace != "" {
+			out[name] = []string{namespace}
+		}
 	}
-	ref := rbacv1.RoleRef{Kind: "ClusterRole", Name: "operator"}
-	c.Objects = append(c.Objects, role)
-	if namespace == "" {
-		c.Objects = append(c.Objects, &rbacv1.ClusterRoleBinding{RoleRef: ref, Subjects: subjects})
-	} else {
-		c.Objects = append(c.Objects, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, RoleRef: ref, Subjects: subjects})
-	}
-	return controllers.In(c)
+	return map[types.NamespacedName]controllers.Served{{Namespace: "foo", Name: "default"}: out}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/gate"
+	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
@@ -30,16 +31,29 @@ type Policies struct {
 // Probes returns the Probes that name an operator. Callers must not change them.
 func (p Policies) Probes(ctx context.Context, of holdv1alpha1.OperatorReference) ([]*v1alpha1.Probe, error) {
 	list := &v1alpha1.ProbeList{}
-	if err := p.Client.List(ctx, list, client.InNamespace(of.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the Probes of namespace %s: %w", of.Namespace, err)
+	naming := client.MatchingFields{byOperator: of.String()}
+	if err := p.Client.List(ctx, list, client.InNamespace(of.Namespace), naming, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the Probes that name %s: %w", of, err)
 	}
-	var out []*v1alpha1.Probe
+	out := make([]*v1alpha1.Probe, len(list.Items))
 	for i := range list.Items {
-		if named, ok := holdv1alpha1.ProbedOperator(&list.Items[i]); ok && named == of {
-			out = append(out, &list.Items[i])
-		}
+		out[i] = &list.Items[i]
 	}
 	return out, nil
+}
+
+// IndexProbes adds the index that Probes reads. Call it once, before the cache of the Client starts or a Probe is read.
+func IndexProbes(ctx context.Context, indexer client.FieldIndexer) error {
+	err := indexer.IndexField(ctx, &v1alpha1.Probe{}, byOperator, func(o client.Object) []string {
+		if named, ok := holdv1alpha1.ProbedOperator(o.(*v1alpha1.Probe)); ok {
+			return []string{named.String()}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("indexing Probes by their operator: %w", err)
+	}
+	return nil
 }
 
 // Definitions returns the CustomResourceDefinitions that policies name, and that exist.
@@ -52,9 +66,11 @@ func (p Policies) Definitions(ctx context.Context, policies []holdv1alpha1.Probe
 	if err := p.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
 	}
-	return slices.DeleteFunc(named, func(name string) bool {
-		return !slices.ContainsFunc(list.Items, func(crd apiextensions.CustomResourceDefinition) bool { return crd.Name == name })
-	}), nil
+	exists := make(map[string]bool, len(list.Items))
+	for i := range list.Items {
+		exists[list.Items[i].Name] = true
+	}
+	return slices.DeleteFunc(named, func(name string) bool { return !exists[name] }), nil
 }
 
 // Probe returns the Probe that policies determine for an operator, or nil. probes are those that name the operator: one of a user takes
@@ -73,12 +89,14 @@ func (p Policies) Probe(ctx context.Context, of holdv1alpha1.OperatorReference, 
 	if err != nil || len(definitions) == 0 {
 		return nil, err
 	}
-	in := probepolicy.Inputs{Operator: of, Existing: definitions, Policies: policies, Probe: own}
-	if in.Workloads, err = p.Cache.In(ctx, of.Namespace); err != nil {
+	in := probepolicy.Inputs{Operator: of, Served: map[types.NamespacedName]controllers.Served{}, Existing: definitions, Policies: policies, Probe: own}
+	if in.Parts, err = p.Cache.Parts(ctx, of); err != nil {
 		return nil, err
 	}
-	if in.Controllers, err = p.Cache.Controllers(ctx, of.Namespace, definitions); err != nil {
-		return nil, err
+	for _, w := range in.Parts {
+		if in.Served[w.Account()], err = p.Cache.Served(ctx, w.Account(), definitions); err != nil {
+			return nil, err
+		}
 	}
 	return probepolicy.ForOperator(in), nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,8 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles;clusterrolebindings;roles;rolebindings,verbs=list;watch
@@ -22,24 +26,83 @@ func RoleKinds() []client.Object {
 	return []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}}
 }
 
-// subjectNamespace is the index of bindings by the namespaces of the service accounts among their subjects.
-const subjectNamespace = "subjectNamespace"
+// Indexes of the cache: bindings by the service accounts among their subjects, and workloads by their operator and by their account.
+const (
+	byAccount  = "account"
+	byOperator = "operator"
+)
 
-func indexRoles(c cache.Cache) error {
+// index adds the indexes, which starts to watch these kinds.
+func index(c cache.Cache) error {
+	ctx := context.Background()
 	for _, kind := range []client.Object{&rbacv1.ClusterRoleBinding{}, &rbacv1.RoleBinding{}} {
-		err := c.IndexField(context.Background(), kind, subjectNamespace, func(o client.Object) []string {
+		if err := c.IndexField(ctx, kind, byAccount, func(o client.Object) []string {
 			var out []string
 			for _, account := range AccountsIn(o) {
-				out = append(out, account.Namespace)
+				out = append(out, account.String())
 			}
 			slices.Sort(out)
 			return slices.Compact(out)
-		})
-		if err != nil {
+		}); err != nil {
 			return fmt.Errorf("indexing the bindings of roles: %w", err)
 		}
 	}
+	for _, kind := range Kinds() {
+		for name, key := range map[string]func(installer.Workload) string{
+			byAccount:  func(w installer.Workload) string { return w.Account().String() },
+			byOperator: func(w installer.Workload) string { return controllers.Owner(w).String() },
+		} {
+			if err := c.IndexField(ctx, kind, name, func(o client.Object) []string {
+				w, _ := installer.WorkloadOf(o)
+				return []string{key(w)}
+			}); err != nil {
+				return fmt.Errorf("indexing workloads: %w", err)
+			}
+		}
+	}
 	return nil
+}
+
+// roles has the results of Served, since thousands of workloads may have one service account, and an account thousands of roles.
+type roles struct {
+	index func() error
+
+	mu      sync.Mutex
+	changes int // of roles and bindings
+	known   map[question]controllers.Served
+}
+
+// question is what an account serves of CustomResourceDefinitions, by their joined names.
+type question struct {
+	account     types.NamespacedName
+	definitions string
+}
+
+// RolesChanged has Served read roles again. Call it after a role or binding has changed.
+func (c Cache) RolesChanged() {
+	c.roles.mu.Lock()
+	defer c.roles.mu.Unlock()
+	c.roles.changes++
+	c.roles.known = map[question]controllers.Served{}
+}
+
+// Served returns which of some CustomResourceDefinitions a service account serves. Callers must not change it.
+func (c Cache) Served(ctx context.Context, account types.NamespacedName, definitions []string) (controllers.Served, error) {
+	asked := question{account, strings.Join(definitions, ",")}
+	c.roles.mu.Lock()
+	out, ok := c.roles.known[asked]
+	before := c.roles.changes
+	c.roles.mu.Unlock()
+	if ok {
+		return out, nil
+	}
+	out, err := c.served(ctx, account, definitions)
+	c.roles.mu.Lock()
+	defer c.roles.mu.Unlock()
+	if err == nil && c.roles.known != nil && before == c.roles.changes { // otherwise it may be that of the roles before
+		c.roles.known[asked] = out
+	}
+	return out, err
 }
 
 // AccountsIn returns the service accounts that a binding is for.
@@ -53,24 +116,15 @@ func AccountsIn(binding client.Object) []types.NamespacedName {
 	return nil
 }
 
-// Controllers returns the workloads of a namespace that serve some CustomResourceDefinitions.
-func (c Cache) Controllers(ctx context.Context, namespace string, definitions []string) ([]controllers.Controller, error) {
-	if err := c.indexRoles(); err != nil {
+// served reads the roles of a service account.
+func (c Cache) served(ctx context.Context, account types.NamespacedName, definitions []string) (controllers.Served, error) {
+	if err := c.roles.index(); err != nil {
 		return nil, err
 	}
 	var cluster installer.Cluster
-	for _, name := range definitions {
-		cluster.Objects = append(cluster.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	}
-	workloads, err := c.objects(ctx, client.InNamespace(namespace))
-	if err != nil {
-		return nil, fmt.Errorf("listing the workloads of namespace %s: %w", namespace, err)
-	}
-	cluster.Objects = append(cluster.Objects, workloads...)
-	ofAccounts := client.MatchingFields{subjectNamespace: namespace}
 	for _, list := range []installer.List{&rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
-		if err := c.List(ctx, list, ofAccounts, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("listing the roles of service accounts in namespace %s: %w", namespace, err)
+		if err := c.List(ctx, list, client.MatchingFields{byAccount: account.String()}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing the roles of service account %s: %w", account, err)
 		}
 		if err := cluster.Add(list, nil); err != nil {
 			return nil, err
@@ -81,7 +135,29 @@ func (c Cache) Controllers(ctx context.Context, namespace string, definitions []
 			return nil, err
 		}
 	}
-	return controllers.In(cluster), nil
+	for _, name := range definitions {
+		cluster.Objects = append(cluster.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	return controllers.ServedBy(cluster)[account], nil
+}
+
+// Parts returns the workloads that an operator consists of.
+func (c Cache) Parts(ctx context.Context, of holdv1alpha1.OperatorReference) ([]installer.Workload, error) {
+	out, err := c.workloads(ctx, client.InNamespace(of.Namespace), client.MatchingFields{byOperator: of.String()})
+	return slices.DeleteFunc(out, func(w installer.Workload) bool { return !probepolicy.IsPart(of, w) }), err
+}
+
+// RunAs returns the workloads that have a service account.
+func (c Cache) RunAs(ctx context.Context, account types.NamespacedName) ([]installer.Workload, error) {
+	return c.workloads(ctx, client.InNamespace(account.Namespace), client.MatchingFields{byAccount: account.String()})
+}
+
+// workloads returns those that indexes select.
+func (c Cache) workloads(ctx context.Context, options ...client.ListOption) ([]installer.Workload, error) {
+	if err := c.roles.index(); err != nil {
+		return nil, err
+	}
+	return c.list(ctx, options...)
 }
 
 // addRole adds the role of a binding.

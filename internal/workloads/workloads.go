@@ -22,12 +22,12 @@ import (
 type Cache struct {
 	cache.Cache
 
-	indexRoles func() error
+	roles *roles
 }
 
 // New returns a Cache with Options.
 func New(c cache.Cache) Cache {
-	return Cache{c, sync.OnceValue(func() error { return indexRoles(c) })}
+	return Cache{c, &roles{index: sync.OnceValue(func() error { return index(c) })}}
 }
 
 // Options returns the options of the cache.
@@ -52,31 +52,27 @@ func Record() client.Object {
 
 // In returns the workloads of a namespace.
 func (c Cache) In(ctx context.Context, namespace string) ([]installer.Workload, error) {
-	var out []installer.Workload
-	objects, err := c.objects(ctx, client.InNamespace(namespace))
-	if err != nil {
-		return nil, fmt.Errorf("listing the workloads of namespace %s: %w", namespace, err)
+	return c.list(ctx, client.InNamespace(namespace))
+}
+
+// list returns the workloads that options select.
+func (c Cache) list(ctx context.Context, options ...client.ListOption) ([]installer.Workload, error) {
+	var found installer.Cluster
+	for _, list := range []installer.List{&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}} {
+		if err := c.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+			return nil, fmt.Errorf("listing workloads: %w", err)
+		}
+		if err := found.Add(list, nil); err != nil {
+			return nil, err
+		}
 	}
-	for _, o := range objects {
+	var out []installer.Workload
+	for _, o := range found.Objects {
 		if w, ok := installer.WorkloadOf(o); ok {
 			out = append(out, w)
 		}
 	}
 	return out, nil
-}
-
-// objects returns the workloads that options select. Callers must not change them.
-func (c Cache) objects(ctx context.Context, options ...client.ListOption) ([]installer.Object, error) {
-	var out installer.Cluster
-	for _, list := range []installer.List{&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}} {
-		if err := c.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-			return nil, err
-		}
-		if err := out.Add(list, nil); err != nil {
-			return nil, err
-		}
-	}
-	return out.Objects, nil
 }
 
 // Records returns the records of Helm in a namespace.

@@ -94,14 +94,17 @@ func (r *OperatorReconciler) SetupWithManager(mgr manager.Manager) error {
 
 // watch watches workloads and roles. Existing roles enqueue nothing, since existing workloads do.
 func (r *OperatorReconciler) watch(c controller.TypedController[holdv1alpha1.OperatorReference]) error {
-	later := predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList }}
+	later := predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
+		r.Policies.Cache.RolesChanged()
+		return !e.IsInInitialList
+	}}
 	for _, kind := range workloads.RoleKinds() {
 		if err := c.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, enqueue(r.bound), predicate.Predicate(later))); err != nil {
 			return err
 		}
 	}
 	for _, kind := range workloads.Kinds() {
-		if err := c.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, enqueue(ofWorkload))); err != nil {
+		if err := c.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, enqueue(ofWorkload), predicate.Predicate(predicate.Funcs{UpdateFunc: moved}))); err != nil {
 			return err
 		}
 	}
@@ -143,17 +146,18 @@ func (r *OperatorReconciler) named(ctx context.Context, crd client.Object) []hol
 
 // bound returns the operators whose service accounts have a role.
 func (r *OperatorReconciler) bound(ctx context.Context, role client.Object) []holdv1alpha1.OperatorReference {
+	r.Policies.Cache.RolesChanged()
 	accounts, err := r.Policies.Cache.Bound(ctx, role)
 	if err != nil {
 		return r.failed(ctx, err)
 	}
 	var out []holdv1alpha1.OperatorReference
 	for _, account := range accounts {
-		found, err := r.Policies.Cache.In(ctx, account.Namespace)
+		found, err := r.Policies.Cache.RunAs(ctx, account)
 		if err != nil {
 			return r.failed(ctx, err)
 		}
-		out = append(out, ownersOf(slices.DeleteFunc(found, func(w installer.Workload) bool { return w.ServiceAccount != account.Name }))...)
+		out = append(out, ownersOf(found)...)
 	}
 	return out
 }
@@ -173,6 +177,14 @@ func ownersOf(found []installer.Workload) []holdv1alpha1.OperatorReference {
 		}
 	}
 	return out
+}
+
+// moved reports whether a workload may belong to another operator now, or serve other CustomResourceDefinitions.
+func moved(e event.UpdateEvent) bool {
+	before, _ := installer.WorkloadOf(e.ObjectOld)
+	after, _ := installer.WorkloadOf(e.ObjectNew)
+	return before.ServiceAccount != after.ServiceAccount || before.OfCSV != after.OfCSV || before.Controlled != after.Controlled ||
+		controllers.Owner(before) != controllers.Owner(after)
 }
 
 func enqueue(of handler.TypedMapFunc[client.Object, holdv1alpha1.OperatorReference]) handler.TypedEventHandler[client.Object, holdv1alpha1.OperatorReference] {

@@ -83,40 +83,22 @@ type Controller struct {
 	// Object is the workload itself.
 	Object installer.Object
 
-	// Definitions are the names of the CustomResourceDefinitions, sorted.
+	// Served is what it serves, and Definitions are the names of these CustomResourceDefinitions, sorted.
+	Served      Served
 	Definitions []string
-
-	// namespaces are those in which it serves each of them, or nil for all.
-	namespaces map[string][]string
-}
-
-// Namespaces returns those in which a controller serves CustomResourceDefinitions, sorted, or nil for all.
-func (c Controller) Namespaces(definitions []string) []string {
-	var out []string
-	for _, d := range definitions {
-		if !slices.Contains(c.Definitions, d) {
-			continue
-		}
-		if c.namespaces[d] == nil {
-			return nil
-		}
-		out = append(out, c.namespaces[d]...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // In returns the controllers of a cluster that belong to no ClusterServiceVersion, sorted by namespace, name and kind.
 func In(c installer.Cluster) []Controller {
-	served := servedBy(c)
+	served := ServedBy(c)
 	var out []Controller
 	for _, object := range c.Objects {
 		w, ok := installer.WorkloadOf(object)
 		if !ok || w.OfCSV {
 			continue
 		}
-		if namespaces := served[types.NamespacedName{Namespace: w.Namespace, Name: w.ServiceAccount}]; len(namespaces) > 0 {
-			out = append(out, Controller{w, object, slices.Sorted(maps.Keys(namespaces)), namespaces})
+		if its := served[w.Account()]; len(its) > 0 {
+			out = append(out, Controller{w, object, its, its.Definitions()})
 		}
 	}
 	slices.SortFunc(out, func(a, b Controller) int {
@@ -125,11 +107,29 @@ func In(c installer.Cluster) []Controller {
 	return out
 }
 
-// served has the namespaces in which a service account serves CustomResourceDefinitions, by the names of these, or nil for all.
-type served map[string][]string
+// Served has the namespaces in which a service account serves CustomResourceDefinitions, by the names of these, or nil for all.
+type Served map[string][]string
+
+// Definitions returns the names of the CustomResourceDefinitions, sorted.
+func (s Served) Definitions() []string { return slices.Sorted(maps.Keys(s)) }
+
+// Namespaces returns those in which some of the CustomResourceDefinitions are served, sorted, or nil for all. It is empty if none of
+// them is.
+func (s Served) Namespaces(definitions []string) []string {
+	out := []string{}
+	for _, d := range definitions {
+		in, ok := s[d]
+		if ok && in == nil {
+			return nil
+		}
+		out = append(out, in...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
 
 // add adds definitions that an account serves in a namespace, or in all if that is empty.
-func (s served) add(definitions []string, namespace string) {
+func (s Served) add(definitions []string, namespace string) {
 	for _, d := range definitions {
 		switch in, ok := s[d]; {
 		case namespace == metav1.NamespaceAll:
@@ -140,8 +140,8 @@ func (s served) add(definitions []string, namespace string) {
 	}
 }
 
-// servedBy returns the CustomResourceDefinitions that service accounts serve.
-func servedBy(c installer.Cluster) map[types.NamespacedName]served {
+// ServedBy returns the CustomResourceDefinitions that service accounts serve.
+func ServedBy(c installer.Cluster) map[types.NamespacedName]Served {
 	plurals := map[string][]string{} // by group
 	for _, crd := range installer.Values[metav1.PartialObjectMetadata](c) {
 		if plural, group, ok := strings.Cut(crd.Name, "."); ok {
@@ -157,11 +157,11 @@ func servedBy(c installer.Cluster) map[types.NamespacedName]served {
 	for _, r := range installer.Values[rbacv1.Role](c) {
 		of[r.Namespace+"/"+r.Name] = servedWith(r.Rules, plurals)
 	}
-	out := map[types.NamespacedName]served{}
+	out := map[types.NamespacedName]Served{}
 	bind := func(namespace string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 		for _, account := range Accounts(namespace, subjects) {
 			if out[account] == nil {
-				out[account] = served{}
+				out[account] = Served{}
 			}
 			out[account].add(of[roleOf(namespace, ref)], namespace)
 		}
@@ -190,7 +190,7 @@ func Accounts(namespace string, subjects []rbacv1.Subject) []types.NamespacedNam
 	return out
 }
 
-// roleOf returns the key of a role in servedBy.
+// roleOf returns the key of a role in ServedBy.
 func roleOf(namespace string, ref rbacv1.RoleRef) string {
 	if ref.Kind == "Role" {
 		return namespace + "/" + ref.Name
