@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/retry"
@@ -78,6 +79,14 @@ func Requeue(result reconcile.Result, err error) (reconcile.Result, error) {
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // an error would back off as well, but is logged
 	}
 	return result, err
+}
+
+// Sooner returns the shorter of two delays before a request is reconciled again, of which zero is none.
+func Sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // Outdated reports whether a write failed only because its object has been changed or deleted since it was read.

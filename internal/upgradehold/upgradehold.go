@@ -107,9 +107,7 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 		}
 		reported = reported || h.IsReported()
 		if state := updatewindow.At(h.Spec, w.Now()); !state.Changes.IsZero() {
-			if wait := state.Changes.Sub(w.Now()); out.RequeueAfter == 0 || wait < out.RequeueAfter {
-				out.RequeueAfter = max(wait, time.Millisecond)
-			}
+			out.RequeueAfter = kube.Sooner(out.RequeueAfter, max(state.Changes.Sub(w.Now()), time.Millisecond))
 		}
 		if err := w.update(ctx, h, op, enforced); err != nil {
 			return out, err

@@ -336,10 +336,7 @@ const operatorConditionCRD = "operatorconditions.operators.coreos.com"
 // write updates the status if it changed. While custom resources cannot be read it requeues the Probe, after a delay
 // that grows with the time this has lasted.
 func (r *StatusReconciler) write(ctx context.Context, probe *v1alpha1.Probe, status v1alpha1.ProbeStatus, now time.Time) (reconcile.Result, error) {
-	result := reconcile.Result{RequeueAfter: retryAfter(status, now)}
-	if wait := probestatus.SettlesIn(probe.Spec, status, now); wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
-		result.RequeueAfter = wait
-	}
+	result := reconcile.Result{RequeueAfter: kube.Sooner(retryAfter(status, now), probestatus.SettlesIn(probe.Spec, status, now))}
 	if equality.Semantic.DeepEqual(status, probe.Status) {
 		return result, nil
 	}

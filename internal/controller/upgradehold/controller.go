@@ -115,9 +115,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 		r.attempts.Store(of, attempt{held: true})
 	} else if err == nil && installed != nil && installed.Retry != nil {
 		retried, err := r.retry(ctx, of, installed.Retry)
-		if err != nil || result.RequeueAfter == 0 || retried.RequeueAfter > 0 && retried.RequeueAfter < result.RequeueAfter {
+		if err != nil {
 			return retried, err
 		}
+		result.RequeueAfter = kube.Sooner(result.RequeueAfter, retried.RequeueAfter)
 	}
 	return kube.Requeue(result, err)
 }
