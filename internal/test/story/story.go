@@ -173,6 +173,7 @@ func Tell(t *testing.T, p Program, o Op) {
 	o.awaitEnforced(t)
 
 	manager.Kill(t)
+	o.Cluster.AwaitNoneTerminating(t) // of an earlier test
 	before := Snapshot(t, o.Cluster, p.Own)
 	p.Install(t, o, Second)
 	held := []string{"is held: ", "Migrating", v1alpha1.AnnotationAllowUpgrade}
