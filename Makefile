@@ -131,7 +131,7 @@ OLMV1 := $(addprefix $(BIN)/neighbours/,catalogd operator-controller)
 .PHONY: e2e-installers
 e2e-installers: build tools olm argocd $(BIN)/helm $(FLUX) $(OLMV1) ## Tell the story of a held update with every installer: OLM v0 and v1, Helm, Flux, Argo CD, kubectl and the built-in loops.
 	@go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/installers
-	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/gitops -run "TestHeld|TestPreSync|TestTogether"
+	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/gitops -run "TestHeld|TestPreSync|TestTogether|TestPoliciesInGit"
 	@go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/olm -run 'TestUpgradeHold$$|TestApprovalGate'
 	@go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/lifecycle -run 'TestUpdate$$'
 
