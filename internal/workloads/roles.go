@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,7 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
@@ -66,10 +66,7 @@ func index(c cache.Cache) error {
 // roles has the results of Served, since thousands of workloads may have one service account, and an account thousands of roles.
 type roles struct {
 	index func() error
-
-	mu      sync.Mutex
-	changes int // of roles and bindings
-	known   map[question]controllers.Served
+	known kube.Memo[question, controllers.Served]
 }
 
 // question is what an account serves of CustomResourceDefinitions, by their joined names.
@@ -79,30 +76,13 @@ type question struct {
 }
 
 // RolesChanged has Served read roles again. Call it after a role or binding has changed.
-func (c Cache) RolesChanged() {
-	c.roles.mu.Lock()
-	defer c.roles.mu.Unlock()
-	c.roles.changes++
-	c.roles.known = map[question]controllers.Served{}
-}
+func (c Cache) RolesChanged() { c.roles.known.Forget() }
 
 // Served returns which of some CustomResourceDefinitions a service account serves. Callers must not change it.
 func (c Cache) Served(ctx context.Context, account types.NamespacedName, definitions []string) (controllers.Served, error) {
-	asked := question{account, strings.Join(definitions, ",")}
-	c.roles.mu.Lock()
-	out, ok := c.roles.known[asked]
-	before := c.roles.changes
-	c.roles.mu.Unlock()
-	if ok {
-		return out, nil
-	}
-	out, err := c.served(ctx, account, definitions)
-	c.roles.mu.Lock()
-	defer c.roles.mu.Unlock()
-	if err == nil && c.roles.known != nil && before == c.roles.changes { // otherwise it may be that of the roles before
-		c.roles.known[asked] = out
-	}
-	return out, err
+	return c.roles.known.Get(question{account, strings.Join(definitions, ",")}, func() (controllers.Served, error) {
+		return c.served(ctx, account, definitions)
+	})
 }
 
 // AccountsIn returns the service accounts that a binding is for.

@@ -62,14 +62,16 @@ func (s *Store) fits(key types.NamespacedName, read *reading, trusts func(types.
 	return nil
 }
 
-// tooMany reports whether a CatalogSource is not among the namespaceCatalogs oldest of its namespace. It sorts
-// ofNamespace.
-func tooMany(cs *olm.CatalogSource, ofNamespace []olm.CatalogSource) bool {
-	if len(ofNamespace) <= namespaceCatalogs {
-		return false
+// oldest returns the names of the CatalogSources of a namespace that are read, at most namespaceCatalogs. It sorts ofNamespace.
+func oldest(ofNamespace []olm.CatalogSource) map[string]bool {
+	if len(ofNamespace) > namespaceCatalogs {
+		slices.SortFunc(ofNamespace, func(a, b olm.CatalogSource) int {
+			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		})
 	}
-	slices.SortFunc(ofNamespace, func(a, b olm.CatalogSource) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
-	return !slices.ContainsFunc(ofNamespace[:namespaceCatalogs], func(other olm.CatalogSource) bool { return other.Name == cs.Name })
+	out := map[string]bool{}
+	for i := range ofNamespace[:min(len(ofNamespace), namespaceCatalogs)] {
+		out[ofNamespace[i].Name] = true
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,20 +67,20 @@ func TestFits(t *testing.T) {
 	}
 }
 
-func TestTooMany(t *testing.T) {
+func TestOldest(t *testing.T) {
 	var all []olm.CatalogSource
 	for i := range namespaceCatalogs + 1 {
 		all = append(all, olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("c%02d", i), CreationTimestamp: metav1.NewTime(time.Unix(int64(1000-i), 0)),
 		}})
 	}
-	if newest := all[0]; !tooMany(&newest, all) {
+	if newest := all[0].Name; oldest(slices.Clone(all))[newest] {
 		t.Error("the newest CatalogSource beyond the limit is read")
 	}
-	if older := all[1]; tooMany(&older, all) {
+	if older := all[1].Name; !oldest(slices.Clone(all))[older] {
 		t.Error("a CatalogSource within the limit is not read")
 	}
-	if newest := all[len(all)-1]; tooMany(&newest, all[1:]) {
+	if newest := all[1].Name; !oldest(slices.Clone(all[1:]))[newest] {
 		t.Error("the newest CatalogSource is not read although their number is within the limit")
 	}
 }

@@ -19,9 +19,12 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -61,6 +64,9 @@ type Reconciler struct {
 	disk    *disk
 	readers *readers
 	swept   bool
+
+	// oldest has the names of the CatalogSources that are read, by namespace. A tenant may create thousands.
+	oldest kube.Memo[string, map[string]bool]
 
 	// Set when the controller starts.
 	ctx   context.Context
@@ -164,11 +170,14 @@ func (r *Reconciler) tooMany(ctx context.Context, cs *olm.CatalogSource) (bool, 
 	if r.Reach.Trusts(client.ObjectKeyFromObject(cs)) {
 		return false, nil
 	}
-	list, err := r.list(ctx, client.InNamespace(cs.Namespace))
-	if err != nil {
-		return false, err
-	}
-	return tooMany(cs, list.Items), nil
+	read, err := r.oldest.Get(cs.Namespace, func() (map[string]bool, error) {
+		list, err := r.list(ctx, client.InNamespace(cs.Namespace))
+		if err != nil {
+			return nil, err
+		}
+		return oldest(list.Items), nil
+	})
+	return !read[cs.Name], err
 }
 
 func (r *Reconciler) signing() signing { return signing{r.cache} }
@@ -296,10 +305,10 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 	return r.disk.forgetOthers(func(key types.NamespacedName) bool { return exists[key] })
 }
 
-// list returns CatalogSources from the cache.
+// list returns CatalogSources from the cache, which callers must not change.
 func (r *Reconciler) list(ctx context.Context, options ...client.ListOption) (*olm.CatalogSourceList, error) {
 	out := &olm.CatalogSourceList{}
-	if err := r.cache.List(ctx, out, options...); err != nil {
+	if err := r.cache.List(ctx, out, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("listing the CatalogSources: %w", err)
 	}
 	return out, nil
@@ -362,7 +371,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 	r.readers = newReaders(r.Dir, r.Limits)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("catalogsource").
-		For(&olm.CatalogSource{}).
+		For(&olm.CatalogSource{}, builder.WithPredicates(predicate.Funcs{
+			CreateFunc: func(event.CreateEvent) bool { r.oldest.Forget(); return true },
+			DeleteFunc: func(event.DeleteEvent) bool { r.oldest.Forget(); return true },
+		})).
 		WatchesMetadata(configMapMetadata(), handler.EnqueueRequestsFromMapFunc(r.namingConfigMap)).
 		Watches(&policyv1alpha1.ImagePolicy{}, handler.EnqueueRequestsFromMapFunc(r.all)).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
