@@ -3,6 +3,7 @@ package installers
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,10 +113,22 @@ func TestPolicies(t *testing.T) {
 func tamper(t *testing.T, of holdv1alpha1.OperatorReference, update func() error) {
 	t.Helper()
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.ProbeName()}}
-	corrected := func() string {
-		if err := update(); err == nil {
-			t.Error("an update has gone through")
+	ctx, stop := context.WithCancel(t.Context())
+	attempts := 0
+	var attacker sync.WaitGroup
+	attacker.Go(func() {
+		for ; ctx.Err() == nil; attempts++ {
+			if update() == nil {
+				t.Error("an update has gone through")
+			}
 		}
+	})
+	defer func() {
+		stop()
+		attacker.Wait()
+		t.Logf("%d attempts to update were denied", attempts)
+	}()
+	corrected := func() string {
 		if len(probe.Spec.ProbeResources) == 0 || probe.Spec.ProbeResources[0].Upgradeable == "Any" {
 			return "its spec is not corrected"
 		}
