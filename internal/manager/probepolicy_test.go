@@ -154,7 +154,7 @@ func TestProbePolicyPrecedence(t *testing.T) {
 		holdv1alpha1.PolicyOperator{Installer: holdv1alpha1.InstallerOLM, Namespace: namespace, Name: users.Name, Upgradeable: metav1.ConditionTrue})
 }
 
-// TestProbePolicyOfAnyInstaller verifies that a policy applies to whoever may report on its custom resources, that the order in which
+// TestProbePolicyOfAnyInstaller verifies that a policy applies to the workloads that may report on its custom resources, that the order in which
 // roles and workloads begin and cease to exist does not matter, and that the Probe of a user takes precedence.
 func TestProbePolicyOfAnyInstaller(t *testing.T) {
 	m := cluster.StartManager(t)

@@ -83,8 +83,7 @@ type Controller struct {
 	// Object is the workload itself.
 	Object installer.Object
 
-	// Served is what it serves, and Definitions are the names of these CustomResourceDefinitions, sorted.
-	Served      Served
+	// Definitions are the names of the CustomResourceDefinitions, sorted.
 	Definitions []string
 }
 
@@ -98,7 +97,7 @@ func In(c installer.Cluster) []Controller {
 			continue
 		}
 		if its := served[w.Account()]; len(its) > 0 {
-			out = append(out, Controller{w, object, its, its.Definitions()})
+			out = append(out, Controller{w, object, its.Definitions()})
 		}
 	}
 	slices.SortFunc(out, func(a, b Controller) int {
@@ -176,7 +175,7 @@ func ServedBy(c installer.Cluster) map[types.NamespacedName]Served {
 }
 
 // LabelBootstrapping marks the roles of Kubernetes itself. Those named admin and edit are for users: rights on custom resources are
-// added to them, also to report on these, and whoever is bound to one is no operator.
+// added to them, also to report on these, and an account that is bound to one is no operator.
 const LabelBootstrapping = "kubernetes.io/bootstrapping"
 
 // Accounts returns the service accounts among the subjects of a binding in a namespace, or of a ClusterRoleBinding.

@@ -125,7 +125,7 @@ func TestNamespaces(t *testing.T) {
 			if len(all) != 1 {
 				t.Fatalf("%s\nfound %v", tc.reason, all)
 			}
-			if diff := cmp.Diff(tc.want, all[0].Served.Namespaces(tc.of)); diff != "" {
+			if diff := cmp.Diff(tc.want, ServedBy(c)[all[0].Account()].Namespaces(tc.of)); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
