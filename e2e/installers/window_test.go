@@ -1,6 +1,7 @@
 package installers
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -62,10 +63,15 @@ func TestUpdateWindow(t *testing.T) {
 		})
 	}
 	setWindow("* * * * *")
-	await("Held=False/UpdateWindow", "Enforced=False/NotHeld")
-	if err := image(); err != nil {
-		t.Errorf("in an update window, an update is denied: %v", err)
-	}
+	cluster.Await(t, hold, func() string {
+		if lacking := testcluster.Lacking(hold.Status.Conditions, "Held=False/UpdateWindow", "Enforced=False/NotHeld"); lacking != "" {
+			return lacking
+		}
+		if err := image(); err != nil { // the API server reads the index a moment after the manager has written it
+			return fmt.Sprintf("in an update window, an update is denied: %v", err)
+		}
+		return ""
+	})
 	opens := time.Now().Add(48 * time.Hour).In(berlin(t)).Truncate(time.Minute)
 	setWindow(opens.Format("4 15 2 1 *"))
 	cluster.Await(t, hold, func() string {
