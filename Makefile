@@ -49,7 +49,7 @@ generate: $(BIN)/controller-gen ## Generate deep copies, CRDs, RBAC and docs/ref
 	@$(BIN)/controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./e2e/samples/foo/v1
 	@generated=$$(mktemp -d); trap 'rm -r $$generated' EXIT; \
 	$(BIN)/controller-gen crd paths=./api/... output:crd:artifacts:config=$$generated; \
-	cp $$generated/operators.coreos.com_probes.yaml $$generated/operatorstatus.io_upgradeholds.yaml $$generated/operatorstatus.io_probepolicies.yaml $$generated/platform.openshift.io_platformoperators.yaml config/crd/bases/; \
+	cp $$generated/operators.coreos.com_probes.yaml $$generated/operatorstatus.io_upgradeholds.yaml $$generated/operatorstatus.io_probepolicies.yaml $$generated/operatorstatus.io_upgradeholdpolicies.yaml $$generated/platform.openshift.io_platformoperators.yaml config/crd/bases/; \
 	cp $$generated/policy.operatorstatus.io_imagepolicies.yaml config/lifecycle/crd/; \
 	go run ./hack/crds $$generated config/lifecycle/crd
 	@generated=$$(mktemp -d); trap 'rm -r $$generated' EXIT; \

@@ -87,7 +87,7 @@ func TestHeldByUser(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "of-user-" + strings.ToLower(name)}}
-			hold.Spec = holdv1alpha1.UpgradeHoldSpec{Operator: tc.of, Message: "audit"}
+			hold.Spec = holdv1alpha1.UpgradeHoldSpec{Operator: tc.of, HoldTerms: holdv1alpha1.HoldTerms{Message: "audit"}}
 			cluster.Create(t, hold)
 			cluster.Await(t, hold, func() string {
 				if lacking := testcluster.Lacking(hold.Status.Conditions, tc.want...); lacking != "" {

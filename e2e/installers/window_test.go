@@ -25,8 +25,8 @@ func TestUpdateWindow(t *testing.T) {
 	until := time.Now().Add(10 * 24 * time.Hour)
 	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "nightly"}}
 	hold.Spec = holdv1alpha1.UpgradeHoldSpec{
-		Operator: holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: o.Namespace, Name: o.Name},
-		Message:  "end of the year", From: new(metav1.NewTime(until.Add(-time.Hour))), Until: new(metav1.NewTime(until)),
+		Operator:  holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: o.Namespace, Name: o.Name},
+		HoldTerms: holdv1alpha1.HoldTerms{Message: "end of the year", From: new(metav1.NewTime(until.Add(-time.Hour))), Until: new(metav1.NewTime(until))},
 	}
 	cluster.Create(t, hold)
 	await := func(conditions ...string) {

@@ -22,7 +22,7 @@ func TestProbePolicy(t *testing.T) {
 	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "policy", Version: version} }
 	v1, v2, v3 := foo("1.0.0"), foo("1.1.0"), foo("1.2.0")
 	policy := &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: "policy"}}
-	policy.Spec.Match = &holdv1alpha1.ProbePolicyMatch{Packages: []string{"policy"}}
+	policy.Spec.Match = &holdv1alpha1.OperatorMatch{Packages: []string{"policy"}}
 	policy.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: v1.CRD(), Upgradeable: "!Migrating"}}
 	cluster.Create(t, policy)
 	s := newStage(t, "policy", publish(t, v1))

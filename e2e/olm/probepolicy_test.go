@@ -26,7 +26,7 @@ func TestProbePolicy(t *testing.T) {
 	s.awaitRunning(t, sub, csvOf("policy", "1.0.0"))
 	example := s.createMigrating(t, "policy")
 	policy := &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: "policy"}}
-	policy.Spec.Match = &holdv1alpha1.ProbePolicyMatch{Packages: []string{"policy"}}
+	policy.Spec.Match = &holdv1alpha1.OperatorMatch{Packages: []string{"policy"}}
 	policy.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: testcatalog.Foo{Name: "policy"}.CRD(), Upgradeable: "!Migrating"}}
 	cluster.Create(t, policy)
 

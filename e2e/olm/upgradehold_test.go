@@ -98,7 +98,9 @@ func TestUpgradeHoldOfUser(t *testing.T) {
 	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventUpgradeHoldRestored, "")
 
 	audit := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "audit-of-" + s.namespace}}
-	audit.Spec = holdv1alpha1.UpgradeHoldSpec{Operator: holdv1alpha1.SubscribedOperator(s.namespace, "frozen"), Message: "audit", RequestedBy: "jane"}
+	audit.Spec = holdv1alpha1.UpgradeHoldSpec{
+		Operator: holdv1alpha1.SubscribedOperator(s.namespace, "frozen"), HoldTerms: holdv1alpha1.HoldTerms{Message: "audit", RequestedBy: "jane"},
+	}
 	cluster.Create(t, audit)
 	t.Cleanup(func() {
 		if err := cluster.Client.Delete(context.Background(), audit); err != nil {

@@ -20,6 +20,7 @@ var described = []struct {
 }{
 	{"crd/bases/operators.coreos.com_probes.yaml", []string{"spec", "status"}},
 	{"crd/bases/operatorstatus.io_upgradeholds.yaml", []string{"spec", "status"}},
+	{"crd/bases/operatorstatus.io_upgradeholdpolicies.yaml", []string{"spec", "status"}},
 	{"crd/bases/operatorstatus.io_probepolicies.yaml", []string{"spec", "status"}},
 	{"crd/bases/platform.openshift.io_platformoperators.yaml", []string{"spec", "status"}},
 	{"lifecycle/crd/policy.operatorstatus.io_imagepolicies.yaml", []string{"spec"}},

@@ -37,7 +37,10 @@ func TestCrowd(t *testing.T) {
 		t.Skip("`make soak` runs it")
 	}
 	t.Setenv("MEMORY_LIMIT", strconv.Itoa(memoryLimit))
-	// With a policy, the manager also watches the workloads and roles of the cluster.
+	// With policies, the manager also watches the workloads and roles of the cluster, and each Subscription gets an UpgradeHold.
+	hold := &holdv1alpha1.UpgradeHoldPolicy{ObjectMeta: metav1.ObjectMeta{Name: "crowd"}}
+	hold.Spec.Match = &holdv1alpha1.OperatorMatch{Installers: []holdv1alpha1.Installer{"OLM", "OLMv1", "Helm", "Workload"}}
+	cluster.Create(t, hold)
 	policy := &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: "crowd"}}
 	policy.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: "probes.operators.coreos.com", Upgradeable: "Synced"}}
 	cluster.Create(t, policy)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
@@ -45,7 +46,8 @@ func (w writer) createHold(ctx context.Context, op operator.Operator, message st
 		return fmt.Errorf("updates of %s/%s cannot be held, since nothing asks for them", op.Namespace, op.Name)
 	}
 	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: heldBy + op.Reference.HoldName()}}
-	hold.Spec = holdv1alpha1.UpgradeHoldSpec{Operator: op.Reference, Message: message, Until: until, RequestedBy: w.user(ctx)}
+	hold.Spec = holdv1alpha1.UpgradeHoldSpec{Operator: op.Reference}
+	hold.Spec.Message, hold.Spec.Until, hold.Spec.RequestedBy = message, until, w.user(ctx)
 	done, err := "created", w.client.Create(ctx, hold, fieldOwner)
 	if apierrors.IsAlreadyExists(err) {
 		actual := &holdv1alpha1.UpgradeHold{}
@@ -121,19 +123,25 @@ func (w writer) deleteHolds(ctx context.Context, op operator.Operator) error {
 	case err != nil:
 		return fmt.Errorf("listing the UpgradeHolds: %w", err)
 	}
-	deleted := false
+	found := false
 	for i := range list.Items {
 		hold := &list.Items[i]
 		if hold.Spec.Operator != op.Reference || hold.IsReported() {
 			continue
 		}
+		if policy := hold.Policy(); policy != "" {
+			found = true
+			fmt.Fprintf(w.Out, "%s/%s is selected by UpgradeHoldPolicy %s, which goes on. To allow one version: "+
+				"kubectl annotate upgradehold.operatorstatus.io %s %s=VERSION\n", op.Namespace, op.Name, policy, hold.Name, v1alpha1.AnnotationAllowUpgrade)
+			continue
+		}
 		if err := w.client.Delete(ctx, hold); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting UpgradeHold %s: %w", hold.Name, err)
 		}
-		deleted = true
+		found = true
 		w.printf("upgradehold.operatorstatus.io", hold.Name, "deleted")
 	}
-	if !deleted && op.Reference.Installer != holdv1alpha1.InstallerOLM {
+	if !found && op.Reference.Installer != holdv1alpha1.InstallerOLM {
 		fmt.Fprintf(w.Out, "%s/%s is not held by a user\n", op.Namespace, op.Name)
 	}
 	return nil

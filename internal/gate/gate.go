@@ -4,6 +4,7 @@ package gate
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -126,7 +127,7 @@ func Evaluate(in Inputs) Decision {
 		return Decision{}
 	}
 	override := overrideOf(in.OperatorCondition)
-	byUsers := in.userHolds()
+	byUsers, allowing := in.userHolds()
 	if override != nil && override.Status != metav1.ConditionTrue { // as in OLM, also if it is Unknown
 		return in.held(append([]Hold{in.overriddenHold(*override)}, byUsers...))
 	}
@@ -134,14 +135,23 @@ func Evaluate(in Inputs) Decision {
 	if len(byUsers) > 0 {
 		return in.held(append(byUsers, holds...))
 	}
-	if len(holds) == 0 {
+	var by []string
+	for _, h := range allowing {
+		by = append(by, annotationOf(h.By))
+	}
+	if len(holds) > 0 {
+		allowed := allowedBy(in, override)
+		if allowed == "" {
+			return in.held(holds)
+		}
+		by = append(by, allowed)
+	}
+	if len(by) == 0 {
 		return Decision{}
 	}
-	if by := allowedBy(in, override); by != "" {
-		return Decision{Holds: holds, Reason: v1alpha1.ReasonOverridden, Overridden: true, Message: fmt.Sprintf(
-			"The update to %s is allowed by %s. Without it, the update would be held: %s", in.Target, by, causes(holds))}
-	}
-	return in.held(holds)
+	overridden := append(allowing, holds...)
+	return Decision{Holds: overridden, Reason: v1alpha1.ReasonOverridden, Overridden: true, Message: fmt.Sprintf(
+		"The update to %s is allowed by %s. Without it, the update would be held: %s", in.Target, strings.Join(by, " and "), causes(overridden))}
 }
 
 // EvaluatePlan returns the decision about all updates of an InstallPlan, which proceeds as a whole or not at all.

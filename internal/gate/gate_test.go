@@ -448,7 +448,7 @@ func TestHolds(t *testing.T) {
 				withProbe(in)
 				in.Request.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: "foo.v2"}
 				audit := holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "audit"}}
-				audit.Spec = holdv1alpha1.UpgradeHoldSpec{Message: "audit.", RequestedBy: "jane"}
+				audit.Spec = holdv1alpha1.UpgradeHoldSpec{HoldTerms: holdv1alpha1.HoldTerms{Message: "audit.", RequestedBy: "jane"}}
 				in.UpgradeHolds = []UserHold{{UpgradeHold: audit, Ends: time.Unix(0, 0)}}
 			})},
 			[]Hold{

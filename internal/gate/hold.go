@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,17 +42,33 @@ type Hold struct {
 // Message names the held update, the cause and the caveat.
 func (h Hold) Message() string { return statement(h.Target, h.Cause, h.Caveat) }
 
-// held returns the decision that an update has to wait, for holds that have the same override.
+// held returns the decision that an update has to wait.
 func (in Inputs) held(holds []Hold) Decision {
 	return Decision{
 		Held: true, Holds: holds, Reason: holds[0].Reason,
-		Message: statement(in.Target, causes(holds), holds[0].Caveat) + holds[0].Override.clause(),
+		Message: statement(in.Target, causes(holds), holds[0].Caveat) + overrides(holds),
 	}
 }
 
-// Explanation returns why updates are held, and how to override that as a clause to append, or "". The holds have the same override.
+// Explanation returns why updates are held, and how to override that as a clause to append, or "".
 func Explanation(holds []Hold) (why, override string) {
-	return because(causes(holds), holds[0].Caveat), holds[0].Override.clause()
+	return because(causes(holds), holds[0].Caveat), overrides(holds)
+}
+
+// overrides returns the end of a message with how to override all holds, or "" if one can only be ended.
+func overrides(holds []Hold) string {
+	var known []Override
+	var more []string
+	for _, h := range holds {
+		switch o := h.Override; {
+		case o == (Override{}):
+			return ""
+		case !slices.Contains(known, o):
+			known, more = append(known, o), append(more, o.String())
+		}
+	}
+	more[0] = known[0].clause()
+	return strings.Join(more, " and ")
 }
 
 // isHeld begins each statement, and notUpgradeable follows on the object that reports it.

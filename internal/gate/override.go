@@ -95,10 +95,15 @@ func allowedBy(in Inputs, override *metav1.Condition) string {
 	case override != nil && override.Status == metav1.ConditionTrue:
 		return "spec.overrides of OperatorCondition " + nameOf(in.OperatorCondition)
 	case in.Request != nil && in.Request.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target && !in.beyondAnnotation():
-		return "annotation " + v1alpha1.AnnotationAllowUpgrade + " of " + in.Request.String()
+		return annotationOf(in.Request.Ref)
 	default:
 		return ""
 	}
+}
+
+// annotationOf names the annotation of an object that allows an update.
+func annotationOf(o operator.Ref) string {
+	return "annotation " + v1alpha1.AnnotationAllowUpgrade + " of " + o.String()
 }
 
 // beyondAnnotation reports whether the annotation of operator-status cannot end the hold, since OLM also holds the

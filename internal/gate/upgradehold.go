@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/updatewindow"
@@ -31,7 +32,7 @@ func ByUsers(all []holdv1alpha1.UpgradeHold, of holdv1alpha1.OperatorReference, 
 	for i := range all {
 		h := &all[i]
 		if h.Spec.Operator == of && !h.IsReported() && h.DeletionTimestamp.IsZero() {
-			if state := updatewindow.At(h.Spec, now); state.Holds {
+			if state := updatewindow.At(h.Spec.HoldTerms, now); state.Holds {
 				out = append(out, UserHold{*h, state.Changes, state.Problem})
 			}
 		}
@@ -42,17 +43,25 @@ func ByUsers(all []holdv1alpha1.UpgradeHold, of holdv1alpha1.OperatorReference, 
 	return out
 }
 
-// userHolds returns the holds of users, which only they end.
-func (in Inputs) userHolds() []Hold {
-	var out []Hold
+// userHolds returns the holds of users, which only they end, and those of them that allow the update.
+func (in Inputs) userHolds() (holds, allowing []Hold) {
 	for i := range in.UpgradeHolds {
-		out = append(out, in.heldWith(&in.UpgradeHolds[i]))
+		h := &in.UpgradeHolds[i]
+		if h.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target {
+			allowing = append(allowing, in.heldWith(h))
+		} else {
+			holds = append(holds, in.heldWith(h))
+		}
 	}
-	return out
+	return holds, allowing
 }
 
 func (in Inputs) heldWith(h *UserHold) Hold {
 	cause, end := "UpgradeHold "+h.Name+" holds the updates", "when it is deleted"
+	policy := h.Policy()
+	if policy != "" {
+		cause, end = "UpgradeHold "+h.Name+" of UpgradeHoldPolicy "+policy+" holds the updates", "when the policy is deleted"
+	}
 	if h.Spec.RequestedBy != "" {
 		cause += " for " + messages.Line(h.Spec.RequestedBy)
 	}
@@ -63,11 +72,18 @@ func (in Inputs) heldWith(h *UserHold) Hold {
 	if !h.Ends.IsZero() {
 		out.Until = new(metav1.NewTime(h.Ends))
 		cause += " until " + h.Ends.UTC().Format(time.RFC3339)
-		end = "then, or when it is deleted"
+		end = "then, or " + end
 	}
 	out.Cause = cause + messages.Quote(h.Spec.Message) + ". The update continues " + end
 	if h.Problem != "" {
 		out.Cause += ". " + messages.Line(h.Problem)
 	}
+	if policy != "" {
+		_, replaces := h.Annotations[v1alpha1.AnnotationAllowUpgrade]
+		out.Override = Override{Object: out.By, Resource: upgradeHolds, Target: in.Target, Replaces: replaces}
+	}
 	return out
 }
+
+// upgradeHolds is the kind of an UpgradeHold for kubectl.
+const upgradeHolds = "upgradehold.operatorstatus.io"

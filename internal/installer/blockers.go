@@ -53,7 +53,7 @@ func HeldWith(h holdv1alpha1.UpgradeHold) []operator.Blocker {
 		if cause.Since != nil {
 			b.Since = *cause.Since
 		}
-		if !h.IsReported() {
+		if !h.IsReported() && h.Policy() == "" {
 			b.Steps = []operator.Step{deletingHold(h.Name)}
 		}
 		out = append(out, b)

@@ -47,7 +47,8 @@ var policyKind = policyv1alpha1.GroupVersion.WithKind(policyv1alpha1.ImagePolicy
 var (
 	upgradeHoldKind = holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.UpgradeHoldKind)
 	probePolicyKind = holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.ProbePolicyKind)
-	holdKinds       = []schema.GroupVersionKind{upgradeHoldKind, probePolicyKind}
+	holdPolicyKind  = holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.UpgradeHoldPolicyKind)
+	holdKinds       = []schema.GroupVersionKind{upgradeHoldKind, probePolicyKind, holdPolicyKind}
 )
 
 // loops assembles the built-in loops.

@@ -15,9 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/controller/clusterextension"
 	"github.com/operator-status/operator-status/internal/controller/probe"
 	upgradeholdcontroller "github.com/operator-status/operator-status/internal/controller/upgradehold"
+	"github.com/operator-status/operator-status/internal/controller/upgradeholdpolicy"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/helm"
 	"github.com/operator-status/operator-status/internal/installer/olmv1"
@@ -116,6 +118,16 @@ func addHolds(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Optio
 	if err := (&probe.OperatorReconciler{Client: mgr.GetClient(), Policies: policies}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller of the Probes of operators: %w", err)
 	}
+	holdPolicies := &upgradeholdpolicy.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workloads: found.Cache, Namespace: o.Namespace, Now: time.Now,
+	}
+	installed.when(func() error {
+		if err := holdPolicies.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("adding the UpgradeHoldPolicy controller: %w", err)
+		}
+		installed.when(func() error { return holdPolicies.WatchSubscriptions(mgr) }, v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind))
+		return nil
+	}, holdPolicyKind)
 	installed.when(func() error {
 		found.olmv1.Store(true)
 		if err := (&clusterextension.Reconciler{Client: mgr.GetClient(), Installed: found.Cache}).SetupWithManager(mgr); err != nil {

@@ -30,7 +30,7 @@ func TestProbePolicy(t *testing.T) {
 	first := succeeded(t, namespace, "foo-operator.v1", "foos.policy.example.com")
 	custom := foo(t, cluster, "policy.example.com", namespace, "foo", "Migrating=True")
 	policy := newPolicy("foo", v1alpha1.ProbeResource{Name: "foos.policy.example.com", Upgradeable: "!Migrating"})
-	policy.Spec.Match = &holdv1alpha1.ProbePolicyMatch{Namespaces: []string{other}}
+	policy.Spec.Match = &holdv1alpha1.OperatorMatch{Namespaces: []string{other}}
 	cluster.Create(t, policy)
 	awaitPolicy(t, policy, "Matched=False/NoOperatorFound")
 
@@ -243,7 +243,7 @@ func TestProbePolicyOfAnyInstaller(t *testing.T) {
 
 	t.Log("a policy for other installers has none, and neither has an operator that is gone")
 	changePolicy(t, policy, func() {
-		policy.Spec.Match = &holdv1alpha1.ProbePolicyMatch{Installers: []holdv1alpha1.Installer{"Helm"}}
+		policy.Spec.Match = &holdv1alpha1.OperatorMatch{Installers: []holdv1alpha1.Installer{"Helm"}}
 	})
 	cluster.AwaitGone(t, probeNamed(probe.Namespace, probe.Name))
 	changePolicy(t, policy, func() { policy.Spec.Match = nil })

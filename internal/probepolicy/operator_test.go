@@ -24,7 +24,7 @@ func TestForOperator(t *testing.T) {
 		ProbeResources: []v1alpha1.ProbeResource{{Name: foos, Upgradeable: "!Migrating"}, {Name: bars, Upgradeable: "Ready"}},
 	}}
 	restricted := *policy.DeepCopy()
-	restricted.Spec.Match = &holdv1alpha1.ProbePolicyMatch{Installers: []holdv1alpha1.Installer{holdv1alpha1.InstallerHelm}}
+	restricted.Spec.Match = &holdv1alpha1.OperatorMatch{Installers: []holdv1alpha1.Installer{holdv1alpha1.InstallerHelm}}
 	probe := func(namespaces []string, resources ...v1alpha1.ProbeResource) *v1alpha1.Probe {
 		return &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "workload.operator"}, Spec: &v1alpha1.ProbeSpec{
 			Manager: v1alpha1.ManagerPolicy, Operator: &v1alpha1.ProbedOperator{Installer: "Workload", Name: "operator"},

@@ -22,7 +22,7 @@ func TestAdded(t *testing.T) {
 	policy := func(resources ...v1alpha1.ProbeResource) holdv1alpha1.ProbePolicy {
 		return holdv1alpha1.ProbePolicy{Spec: holdv1alpha1.ProbePolicySpec{ProbeResources: resources}}
 	}
-	restricted := func(match holdv1alpha1.ProbePolicyMatch) holdv1alpha1.ProbePolicy {
+	restricted := func(match holdv1alpha1.OperatorMatch) holdv1alpha1.ProbePolicy {
 		out := policy(resource(foos, "Ready", ""))
 		out.Spec.Match = &match
 		return out
@@ -51,11 +51,11 @@ func TestAdded(t *testing.T) {
 		"Long": {"Expressions that are too long together stay apart.", nil,
 			[]holdv1alpha1.ProbePolicy{policy(resource(foos, long, "")), policy(resource(foos, "!"+long, ""))},
 			resources{resource(foos, long, ""), resource(foos, "!"+long, "")}},
-		"Package":        {"A policy may be for a package.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Packages: []string{"foo"}})}, resources{resource(foos, "Ready", "")}},
-		"OtherPackage":   {"It is for no other.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Packages: []string{"bar"}})}, nil},
-		"Installer":      {"A policy may be for an installer.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Installers: []holdv1alpha1.Installer{"Helm", "OLM"}})}, resources{resource(foos, "Ready", "")}},
-		"OtherInstaller": {"It is for no other.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Installers: []holdv1alpha1.Installer{"Helm"}})}, nil},
-		"OtherNamespace": {"All fields have to match.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.ProbePolicyMatch{Packages: []string{"foo"}, Namespaces: []string{"b"}})}, nil},
+		"Package":        {"A policy may be for a package.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.OperatorMatch{Packages: []string{"foo"}})}, resources{resource(foos, "Ready", "")}},
+		"OtherPackage":   {"It is for no other.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.OperatorMatch{Packages: []string{"bar"}})}, nil},
+		"Installer":      {"A policy may be for an installer.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.OperatorMatch{Installers: []holdv1alpha1.Installer{"Helm", "OLM"}})}, resources{resource(foos, "Ready", "")}},
+		"OtherInstaller": {"It is for no other.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.OperatorMatch{Installers: []holdv1alpha1.Installer{"Helm"}})}, nil},
+		"OtherNamespace": {"All fields have to match.", nil, []holdv1alpha1.ProbePolicy{restricted(holdv1alpha1.OperatorMatch{Packages: []string{"foo"}, Namespaces: []string{"b"}})}, nil},
 	}
 	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "a", Name: "foo.v1.0.0",

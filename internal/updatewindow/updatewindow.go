@@ -1,4 +1,4 @@
-// Package updatewindow decides when an UpgradeHold of a user holds updates. It is pure.
+// Package updatewindow decides when an UpgradeHold or UpgradeHoldPolicy of a user holds updates. It is pure.
 package updatewindow
 
 import (
@@ -13,7 +13,7 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 )
 
-// State is whether an UpgradeHold holds updates at a time.
+// State is whether updates are held at a time.
 type State struct {
 	Holds bool
 
@@ -28,7 +28,7 @@ type State struct {
 }
 
 // At returns the state at a time.
-func At(spec holdv1alpha1.UpgradeHoldSpec, now time.Time) State {
+func At(spec holdv1alpha1.HoldTerms, now time.Time) State {
 	if spec.Until != nil && !spec.Until.After(now) {
 		return State{Reason: holdv1alpha1.ReasonExpired}
 	}
@@ -51,6 +51,18 @@ func At(spec holdv1alpha1.UpgradeHoldSpec, now time.Time) State {
 		}
 	}
 	return out
+}
+
+// WhyNot returns why updates are not held, and until when.
+func (s State) WhyNot() string {
+	switch s.Reason {
+	case holdv1alpha1.ReasonNotStarted:
+		return "It begins at " + s.Changes.UTC().Format(time.RFC3339)
+	case holdv1alpha1.ReasonUpdateWindow:
+		return "An update window is open until " + s.Changes.UTC().Format(time.RFC3339)
+	default:
+		return "spec.until has passed"
+	}
 }
 
 // parser reads the five fields of a schedule, as that of a CronJob.

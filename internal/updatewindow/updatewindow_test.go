@@ -28,7 +28,7 @@ func window(schedule string, duration time.Duration, zone string) holdv1alpha1.U
 func TestAt(t *testing.T) {
 	night := window("0 2 * * *", 2*time.Hour, "")
 	berlin := window("30 2 * * *", time.Hour, "Europe/Berlin")
-	times := func(from, until string, windows ...holdv1alpha1.UpdateWindow) (out holdv1alpha1.UpgradeHoldSpec) {
+	times := func(from, until string, windows ...holdv1alpha1.UpdateWindow) (out holdv1alpha1.HoldTerms) {
 		if from != "" {
 			out.From = new(metav1.NewTime(at(t, from)))
 		}
@@ -53,7 +53,7 @@ func TestAt(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		spec   holdv1alpha1.UpgradeHoldSpec
+		spec   holdv1alpha1.HoldTerms
 		now    string
 		want   State
 	}{
@@ -106,7 +106,7 @@ func TestAtEveryMinute(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 10 {
-		var spec holdv1alpha1.UpgradeHoldSpec
+		var spec holdv1alpha1.HoldTerms
 		zone := []string{"", "Europe/Berlin", "America/New_York", "Asia/Kathmandu"}[r.IntN(4)]
 		for range 1 + r.IntN(3) {
 			schedule := fmt.Sprintf("%d %d * * %s", r.IntN(60), r.IntN(24), []string{"*", "1-5", "0,6", "*/2"}[r.IntN(4)])
@@ -160,7 +160,7 @@ func FuzzAt(f *testing.F) {
 	f.Add("TZ=0 * * * *", int64(1), "")
 	f.Add("*/0 ? L W 9-1", int64(86400), "../../etc/passwd")
 	f.Fuzz(func(t *testing.T, schedule string, seconds int64, zone string) {
-		spec := holdv1alpha1.UpgradeHoldSpec{UpdateWindows: []holdv1alpha1.UpdateWindow{window(schedule, time.Duration(seconds%86400)*time.Second, zone)}}
+		spec := holdv1alpha1.HoldTerms{UpdateWindows: []holdv1alpha1.UpdateWindow{window(schedule, time.Duration(seconds%86400)*time.Second, zone)}}
 		now := at(t, "2026-11-28T06:00:00Z")
 		if s := At(spec, now); !s.Changes.IsZero() && !s.Changes.After(now) {
 			t.Errorf("%+v changes in the past: %+v", spec.UpdateWindows, s)
@@ -169,7 +169,7 @@ func FuzzAt(f *testing.F) {
 }
 
 func BenchmarkAt(b *testing.B) {
-	spec := holdv1alpha1.UpgradeHoldSpec{UpdateWindows: []holdv1alpha1.UpdateWindow{window("* * * * *", 24*time.Hour, "")}}
+	spec := holdv1alpha1.HoldTerms{UpdateWindows: []holdv1alpha1.UpdateWindow{window("* * * * *", 24*time.Hour, "")}}
 	now := at(b, "2026-11-28T06:00:00Z")
 	for b.Loop() {
 		At(spec, now)

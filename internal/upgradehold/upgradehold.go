@@ -45,8 +45,8 @@ type Operator struct {
 	// Holds are those of the gate.
 	Holds []gate.Hold
 
-	// Allowed is the version that an administrator allows although the operator does not, or empty. A user who holds the
-	// updates does not allow it.
+	// Allowed is the version that an administrator allows although the operator does not, or empty. Only users allow
+	// the updates that they hold, by an annotation of the UpgradeHold.
 	Allowed string
 
 	// NotHeld are the names of the CustomResourceDefinitions that may change meanwhile, since the operator does not serve them in all
@@ -106,7 +106,7 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 			continue
 		}
 		reported = reported || h.IsReported()
-		if state := updatewindow.At(h.Spec, w.Now()); !state.Changes.IsZero() {
+		if state := updatewindow.At(h.Spec.HoldTerms, w.Now()); !state.Changes.IsZero() {
 			out.RequeueAfter = kube.Sooner(out.RequeueAfter, max(state.Changes.Sub(w.Now()), time.Millisecond))
 		}
 		if err := w.update(ctx, h, op, enforced); err != nil {
@@ -242,7 +242,7 @@ func (w *Writer) update(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Ope
 		Hold: h, Installed: op.Installed, Reserved: op.Namespace == w.Namespace, Holds: op.Holds, NotHeld: op.NotHeld, Bound: by.bound, Index: by.index,
 		Now: metav1.NewTime(w.Now()).Rfc3339Copy(),
 	}
-	allowed := ""
+	allowed := h.Annotations[v1alpha1.AnnotationAllowUpgrade]
 	if h.IsReported() {
 		allowed = op.Allowed
 	}

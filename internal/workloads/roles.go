@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,10 +70,10 @@ type roles struct {
 	known kube.Memo[question, controllers.Served]
 }
 
-// question is what an account serves of CustomResourceDefinitions, by their joined names.
+// question is what an account serves of CustomResourceDefinitions, by a hash of their names.
 type question struct {
 	account     types.NamespacedName
-	definitions string
+	definitions [sha256.Size]byte
 }
 
 // RolesChanged has Served read roles again. Call it after a role or binding has changed.
@@ -80,7 +81,7 @@ func (c Cache) RolesChanged() { c.roles.known.Forget() }
 
 // Served returns which of some CustomResourceDefinitions a service account serves. Callers must not change it.
 func (c Cache) Served(ctx context.Context, account types.NamespacedName, definitions []string) (controllers.Served, error) {
-	return c.roles.known.Get(question{account, strings.Join(definitions, ",")}, func() (controllers.Served, error) {
+	return c.roles.known.Get(question{account, sha256.Sum256([]byte(strings.Join(definitions, ",")))}, func() (controllers.Served, error) {
 		return c.served(ctx, account, definitions)
 	})
 }

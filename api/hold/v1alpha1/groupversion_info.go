@@ -1,4 +1,4 @@
-// Package v1alpha1 contains the UpgradeHold and the ProbePolicy of operatorstatus.io/v1alpha1.
+// Package v1alpha1 contains UpgradeHolds, and the policies for many operators, of operatorstatus.io/v1alpha1.
 // +kubebuilder:object:generate=true
 // +groupName=operatorstatus.io
 package v1alpha1
@@ -15,7 +15,8 @@ var (
 
 	// SchemeBuilder registers the kinds of this package.
 	SchemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
-		scheme.AddKnownTypes(GroupVersion, &UpgradeHold{}, &UpgradeHoldList{}, &ProbePolicy{}, &ProbePolicyList{})
+		scheme.AddKnownTypes(GroupVersion, &UpgradeHold{}, &UpgradeHoldList{}, &ProbePolicy{}, &ProbePolicyList{},
+			&UpgradeHoldPolicy{}, &UpgradeHoldPolicyList{})
 		metav1.AddToGroupVersion(scheme, GroupVersion)
 		return nil
 	})

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// ConditionMatched of a ProbePolicy is True if it applies to an operator.
+// ConditionMatched of a ProbePolicy or an UpgradeHoldPolicy is True if it applies to an operator.
 const ConditionMatched = "Matched"
 
 // ConditionValid of a ProbePolicy is False if its expressions have terms that the schemas of its CustomResourceDefinitions lack.
@@ -18,14 +18,14 @@ const (
 	ReasonFieldNotFound = "FieldNotFound"
 )
 
-// Reasons of Matched on a ProbePolicy.
+// Reasons of Matched on a ProbePolicy or an UpgradeHoldPolicy.
 const (
 	// ReasonOperatorsFound means that the policy applies to the operators in its status.
 	// Remedy: none, this is the desired state.
 	ReasonOperatorsFound = "OperatorsFound"
 
-	// ReasonNoOperatorFound means that no operator serves one of the CustomResourceDefinitions, is selected by spec.match, and lacks
-	// annotations and a Probe of its own.
-	// Remedy: none, if the operator is not installed. Otherwise correct the names in spec.probeResources or spec.match.
+	// ReasonNoOperatorFound means that spec.match selects no operator or, for a ProbePolicy, none that serves one of its
+	// CustomResourceDefinitions and lacks annotations and a Probe of its own.
+	// Remedy: none, if the operator is not installed. Otherwise correct the names in spec.match or spec.probeResources.
 	ReasonNoOperatorFound = "NoOperatorFound"
 )

@@ -1,8 +1,6 @@
 package v1alpha1
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -18,7 +16,7 @@ const MaxPolicyOperators = 50
 type ProbePolicySpec struct {
 	// Match restricts the policy to some of the operators that serve its CustomResourceDefinitions. By default it applies to all.
 	// +optional
-	Match *ProbePolicyMatch `json:"match,omitempty"`
+	Match *OperatorMatch `json:"match,omitempty"`
 
 	// Settle is `spec.settle` of the Probes: for how long no custom resource must have held an update before one may begin, also
 	// after the last one. Of several policies, the longest counts.
@@ -36,30 +34,6 @@ type ProbePolicySpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	ProbeResources []operatorsv1alpha1.ProbeResource `json:"probeResources"`
-}
-
-// ProbePolicyMatch selects operators. An operator has to match each field that is set.
-type ProbePolicyMatch struct {
-	// Packages are names of packages in catalogs, from which OLM installed the operators.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=256
-	// +kubebuilder:validation:items:MaxLength=253
-	Packages []string `json:"packages,omitempty"`
-
-	// Namespaces are those that the operators are installed in.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=256
-	// +kubebuilder:validation:items:MaxLength=63
-	Namespaces []string `json:"namespaces,omitempty"`
-
-	// Installers are the programs that installed the operators: OLM, OLMv1, Helm, or Workload for any other.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=4
-	// +kubebuilder:validation:items:Enum=OLM;OLMv1;Helm;Workload
-	Installers []Installer `json:"installers,omitempty"`
 }
 
 // ProbePolicyStatus lists the operators that a policy applies to.
@@ -142,13 +116,4 @@ type ProbePolicyList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitzero"`
 	Items           []ProbePolicy `json:"items"`
-}
-
-// Matches reports whether an operator that was installed in a namespace from a package, which is empty if there is none or it is not
-// known, is one that the policy is restricted to.
-func (m *ProbePolicyMatch) Matches(by Installer, namespace, pkg string) bool {
-	return m == nil ||
-		(len(m.Packages) == 0 || slices.Contains(m.Packages, pkg)) &&
-			(len(m.Namespaces) == 0 || slices.Contains(m.Namespaces, namespace)) &&
-			(len(m.Installers) == 0 || slices.Contains(m.Installers, by))
 }

@@ -10,11 +10,12 @@ const (
 	ConditionEnforced = "Enforced"
 )
 
-// Reasons of Held on an UpgradeHold. While updates are held because of the operator itself, the reason is that of UpgradeHeld
+// Reasons of Held on an UpgradeHold or an UpgradeHoldPolicy. While updates are held because of the operator itself, the reason is that of UpgradeHeld
 // on a Subscription.
 const (
-	// ReasonHeldByUser means that a user holds the updates with this UpgradeHold.
-	// Remedy: wait for spec.until or the next of spec.updateWindows, or delete the UpgradeHold.
+	// ReasonHeldByUser means that a user holds the updates with this UpgradeHold or UpgradeHoldPolicy.
+	// Remedy: wait for spec.until or the next of spec.updateWindows, or delete it. One version is allowed by the annotation
+	// operatorstatus.io/allow-upgrade of the UpgradeHold.
 	ReasonHeldByUser = "HeldByUser"
 
 	// ReasonExpired means that spec.until has passed.

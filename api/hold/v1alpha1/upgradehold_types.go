@@ -86,6 +86,11 @@ type UpgradeHoldSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the operator cannot be changed: create another UpgradeHold"
 	Operator OperatorReference `json:"operator"`
 
+	HoldTerms `json:",inline"`
+}
+
+// HoldTerms are why and when updates are held.
+type HoldTerms struct {
 	// Message is why the updates are held. It is part of the error that the installer gets.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -313,6 +318,14 @@ type UpgradeHoldList struct {
 // IsReported reports whether operator-status created the hold because of the operator's conditions.
 func (h *UpgradeHold) IsReported() bool { return h.Labels[LabelReported] == "true" }
 
+// Policy returns the name of the UpgradeHoldPolicy that the hold was created for, or empty.
+func (h *UpgradeHold) Policy() string {
+	if owner := metav1.GetControllerOf(h); owner != nil && owner.Kind == UpgradeHoldPolicyKind {
+		return owner.Name
+	}
+	return ""
+}
+
 // ProbedOperator returns the operator that a Probe names, and false if it is that of the ClusterServiceVersion of the same name.
 func ProbedOperator(p *operatorsv1alpha1.Probe) (OperatorReference, bool) {
 	if p.Spec == nil || p.Spec.Operator == nil {
@@ -351,6 +364,11 @@ const longestName = 200
 // HoldName returns the name of the UpgradeHold that operator-status creates for an operator.
 func (r OperatorReference) HoldName() string {
 	return shortened(strings.ToLower(string(r.Installer)) + "." + r.Namespace + "." + r.Name)
+}
+
+// HoldNameFor returns the name of the UpgradeHold that operator-status creates for an operator because of a policy.
+func (r OperatorReference) HoldNameFor(policy string) string {
+	return shortened(policy + "." + r.HoldName())
 }
 
 // ProbeName returns the name of the Probe that operator-status creates for an operator that has no ClusterServiceVersion.

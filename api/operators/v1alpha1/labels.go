@@ -10,7 +10,8 @@ const (
 	GateApproval = "approval"
 
 	// AnnotationAllowUpgrade on a Subscription names the ClusterServiceVersion that may be installed even though the
-	// running operator holds its update.
+	// running operator holds its update. On a workload these are images, on a ClusterExtension it is a revision. On an UpgradeHold of a
+	// user or an UpgradeHoldPolicy it names the version that this does not hold.
 	AnnotationAllowUpgrade = "operatorstatus.io/allow-upgrade"
 
 	// AnnotationResolveAnew on a Subscription has any value. OLM resolves a Subscription again when it changes.

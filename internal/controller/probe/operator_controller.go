@@ -104,7 +104,7 @@ func (r *OperatorReconciler) watch(c controller.TypedController[holdv1alpha1.Ope
 		}
 	}
 	for _, kind := range workloads.Kinds() {
-		if err := c.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, enqueue(ofWorkload), predicate.Predicate(predicate.Funcs{UpdateFunc: moved}))); err != nil {
+		if err := c.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, enqueue(ofWorkload), workloads.Moves)); err != nil {
 			return err
 		}
 	}
@@ -177,14 +177,6 @@ func ownersOf(found []installer.Workload) []holdv1alpha1.OperatorReference {
 		}
 	}
 	return out
-}
-
-// moved reports whether a workload may belong to another operator now, or serve other CustomResourceDefinitions.
-func moved(e event.UpdateEvent) bool {
-	before, _ := installer.WorkloadOf(e.ObjectOld)
-	after, _ := installer.WorkloadOf(e.ObjectNew)
-	return before.ServiceAccount != after.ServiceAccount || before.OfCSV != after.OfCSV || before.Controlled != after.Controlled ||
-		controllers.Owner(before) != controllers.Owner(after)
 }
 
 func enqueue(of handler.TypedMapFunc[client.Object, holdv1alpha1.OperatorReference]) handler.TypedEventHandler[client.Object, holdv1alpha1.OperatorReference] {

@@ -17,7 +17,7 @@ import (
 
 const foos = "foos.example.com"
 
-func policy(match *holdv1alpha1.ProbePolicyMatch) *holdv1alpha1.ProbePolicy {
+func policy(match *holdv1alpha1.OperatorMatch) *holdv1alpha1.ProbePolicy {
 	return &holdv1alpha1.ProbePolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "foo", Generation: 3},
 		Spec:       holdv1alpha1.ProbePolicySpec{Match: match, ProbeResources: []v1alpha1.ProbeResource{{Name: foos, Upgradeable: "Ready"}}},
@@ -46,7 +46,7 @@ func TestCompute(t *testing.T) {
 	many = append(many, operator("z", v1alpha1.ManagerPolicy, no))
 	cases := map[string]struct {
 		reason          string
-		match           *holdv1alpha1.ProbePolicyMatch
+		match           *holdv1alpha1.OperatorMatch
 		operators       []Operator
 		matched         string
 		message         string
@@ -58,7 +58,7 @@ func TestCompute(t *testing.T) {
 			matched: "False/NoOperatorFound", message: "No operator without annotations and a Probe of its own serves foos.example.com",
 		},
 		"Restricted": {
-			reason: "The cause may be that it is restricted.", match: &holdv1alpha1.ProbePolicyMatch{Namespaces: []string{"other"}},
+			reason: "The cause may be that it is restricted.", match: &holdv1alpha1.OperatorMatch{Namespaces: []string{"other"}},
 			operators: []Operator{operator("a", v1alpha1.ManagerPolicy, no)},
 			matched:   "False/NoOperatorFound", message: "No operator without annotations and a Probe of its own serves foos.example.com and is selected by spec.match",
 		},

@@ -4,7 +4,6 @@ package upgradehold
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,12 +100,12 @@ func (in Inputs) own() []gate.Hold { return Own(in.Hold, in.Holds) }
 func (in Inputs) held() metav1.Condition {
 	out := metav1.Condition{Type: holdv1alpha1.ConditionHeld, Status: metav1.ConditionFalse}
 	operator := in.Hold.Spec.Operator
-	schedule := updatewindow.At(in.Hold.Spec, in.Now.Time)
+	schedule := updatewindow.At(in.Hold.Spec.HoldTerms, in.Now.Time)
 	switch holds := in.own(); {
 	case in.Reserved:
 		out.Reason, out.Message = holdv1alpha1.ReasonReserved, fmt.Sprintf("Updates in namespace %s cannot be held", operator.Namespace)
 	case !schedule.Holds:
-		out.Reason, out.Message = schedule.Reason, whyNot(schedule)
+		out.Reason, out.Message = schedule.Reason, schedule.WhyNot()
 	case !in.Installed:
 		out.Reason = holdv1alpha1.ReasonOperatorNotFound
 		out.Message = fmt.Sprintf("No version of the operator of %s has run. A first installation is never held", operator)
@@ -116,18 +115,6 @@ func (in Inputs) held() metav1.Condition {
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, holds[0].Reason, messages.Clip(holds[0].Cause, longestCause)
 	}
 	return out
-}
-
-// whyNot returns why an UpgradeHold of a user holds nothing now, and until when.
-func whyNot(s updatewindow.State) string {
-	switch s.Reason {
-	case holdv1alpha1.ReasonNotStarted:
-		return "It begins at " + s.Changes.UTC().Format(time.RFC3339)
-	case holdv1alpha1.ReasonUpdateWindow:
-		return "An update window is open until " + s.Changes.UTC().Format(time.RFC3339)
-	default:
-		return "spec.until has passed"
-	}
 }
 
 // enforced returns the condition Enforced.

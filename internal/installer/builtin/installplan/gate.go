@@ -21,6 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
 // decisionLasts is how old the decision of the gate may be when the first object of an update is written. After that the gate
@@ -129,9 +130,13 @@ func (r *Reconciler) gather(ctx context.Context, namespace string, p *proposal) 
 	if err != nil {
 		return nil, err
 	}
-	holds := &holdv1alpha1.UpgradeHoldList{}
-	if err := r.Reader.List(ctx, holds); err != nil {
-		return nil, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	subs := &v1alpha1.SubscriptionList{}
+	if err := r.Reader.List(ctx, subs, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", namespace, err)
+	}
+	holds, err := upgradehold.List(ctx, r.Reader, r.OptIns.Namespace, subs.Items)
+	if err != nil {
+		return nil, err
 	}
 	policies, err := annotations.Policies(ctx, r.Reader)
 	if err != nil {
@@ -143,8 +148,8 @@ func (r *Reconciler) gather(ctx context.Context, namespace string, p *proposal) 
 		if err != nil {
 			return nil, err
 		}
-		if in.Request != nil && !in.Uninstalled {
-			in.UpgradeHolds = gate.ByUsers(holds.Items, holdv1alpha1.SubscribedOperator(in.Request.Namespace, in.Request.Name), r.Now())
+		if in.Request = allowing(u, subs.Items); in.Request != nil && !in.Uninstalled {
+			in.UpgradeHolds = gate.ByUsers(holds, holdv1alpha1.SubscribedOperator(in.Request.Namespace, in.Request.Name), r.Now())
 		}
 		out = append(out, live.Update{Inputs: in, CSV: u.running, Account: new(p.account())})
 	}
@@ -156,8 +161,7 @@ func (r *Reconciler) inputsOf(ctx context.Context, u update, reader, targets str
 	key := client.ObjectKeyFromObject(u.running)
 	if u.left != nil {
 		out.Uninstalled, out.Probe = true, annotations.ProbeOf(u.running, v1alpha1.ManagerCRDAnnotations, u.left.Resources)
-		out.Request, err = r.allowing(ctx, u)
-		return out, err
+		return out, nil
 	}
 	if out.Probe, err = annotations.Find(ctx, r.Reader, key); err != nil {
 		return out, err
@@ -174,10 +178,7 @@ func (r *Reconciler) inputsOf(ctx context.Context, u update, reader, targets str
 	if out.Declaration, err = annotations.Declared(ctx, r.Client, record, policies, u.running); err != nil {
 		return out, err
 	}
-	if out.OperatorCondition, err = r.operatorCondition(ctx, key); err != nil {
-		return out, err
-	}
-	out.Request, err = r.allowing(ctx, u)
+	out.OperatorCondition, err = r.operatorCondition(ctx, key)
 	return out, err
 }
 
@@ -194,22 +195,18 @@ func (r *Reconciler) operatorCondition(ctx context.Context, key types.Namespaced
 
 // allowing returns the Subscription on which an administrator allows the target, else the one that has the running
 // CSV installed, or nil.
-func (r *Reconciler) allowing(ctx context.Context, u update) (*operator.Request, error) {
-	list := &v1alpha1.SubscriptionList{}
-	if err := r.Reader.List(ctx, list, client.InNamespace(u.running.Namespace)); err != nil {
-		return nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", u.running.Namespace, err)
-	}
+func allowing(u update, subs []v1alpha1.Subscription) *operator.Request {
 	var out *v1alpha1.Subscription
-	for i := range list.Items {
-		sub := &list.Items[i]
+	for i := range subs {
+		sub := &subs[i]
 		if sub.Annotations[v1alpha1.AnnotationAllowUpgrade] == u.target {
-			return csvchain.Request(sub), nil
+			return csvchain.Request(sub)
 		}
 		if sub.Status.InstalledCSV == u.running.Name || sub.Name == u.running.Annotations[v1alpha1.AnnotationSubscription] {
 			out = sub
 		}
 	}
-	return csvchain.Request(out), nil
+	return csvchain.Request(out)
 }
 
 // hasBegun reports whether a plan has written one of its CSVs. From then on it is resumed, whatever the gate decides:

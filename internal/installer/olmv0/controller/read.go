@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/gate"
@@ -19,6 +18,7 @@ import (
 	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
 // view reads namespaces.
@@ -59,12 +59,10 @@ func (v view) read(ctx context.Context, namespace, identity string) (bridge.Name
 			return out, fmt.Errorf("listing the %s of namespace %s: %w", name, namespace, err)
 		}
 	}
-	holds := &holdv1alpha1.UpgradeHoldList{}
-	if err := v.from.List(ctx, holds, client.UnsafeDisableDeepCopy); err != nil {
-		return out, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	out.Subscriptions, out.Now = subs.Items, time.Now()
+	if out.UpgradeHolds, err = upgradehold.List(ctx, v.from, v.optIns.Namespace, subs.Items); err != nil {
+		return out, err
 	}
-	out.UpgradeHolds, out.Now = holds.Items, time.Now()
-	out.Subscriptions = subs.Items
 	for i := range probes.Items {
 		out.Probes[probes.Items[i].Name] = &probes.Items[i]
 	}
