@@ -175,6 +175,7 @@ func TestCommandLineActions(t *testing.T) {
 	command(1, "timed out waiting for acts to be upgradeable", "wait", "acts", "--for=upgradeable", "--timeout=3s")
 	s.offer(t, publish(t, "acts", "1.0.0", "1.1.0"))
 	awaitWhy(t, sub, 2, "(RequiresApproval)", csvOf("acts", "1.1.0"))
+	command(0, "from "+csvOf("acts", "1.0.0")+" to "+csvOf("acts", "1.1.0"), "preview", "acts")
 	command(0, "approved: it installs "+csvOf("acts", "1.1.0"), "approve", "acts")
 	awaitWhy(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "The update to "+csvOf("acts", "1.1.0")+" is held",
 		"audit until Friday")
@@ -224,6 +225,15 @@ func TestCommandLineChecks(t *testing.T) {
 	out, code := run(t, "kubectl", "operator-status", "check", "-o", "wide", "-n", s.namespace, "checks")
 	if code != 3 || !strings.Contains(out, "RemovedVersionInUse") || !strings.Contains(out, "gitops writes Checks "+s.namespace+"/example in v1beta1") {
 		t.Errorf("check exits with %d: %s", code, out)
+	}
+	out, code = run(t, "kubectl", "operator-status", "preview", "-n", s.namespace, "checks")
+	for _, want := range []string{
+		", from " + before.CSV() + " to " + after.CSV(), "checkss.checks.example.com: no longer serves v1beta1",
+		"BROKEN: it no longer serves a version in use: gitops writes Checks " + s.namespace + "/example in v1beta1", "Held: InstallPlan " + s.namespace,
+	} {
+		if code != 3 || !strings.Contains(out, want) {
+			t.Errorf("preview exits with %d, and does not print %q: %s", code, want, out)
+		}
 	}
 }
 

@@ -94,26 +94,31 @@ func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *o
 	if err != nil {
 		return nil, err
 	}
-	out := operator.Blocker{
-		Impact: operator.Broken, By: "InstallPlan " + plan.Namespace + "/" + plan.Name,
-		Steps: []operator.Step{{To: "To see the custom resources", Command: "kubectl get " + object.GetName() + " -A"}},
-	}
-	why, err := apply.CheckCRD(ctx, c, object, func(types.NamespacedName) bool { return true })
-	if err != nil {
+	reason, why, err := breakage(ctx, c, object)
+	if reason == "" || err != nil {
 		return nil, err
 	}
+	return []operator.Blocker{{
+		Impact: operator.Broken, By: "InstallPlan " + plan.Namespace + "/" + plan.Name, Reason: reason,
+		Cause: fmt.Sprintf("The new CustomResourceDefinition %s %s", object.GetName(), why),
+		Steps: []operator.Step{{To: "To see the custom resources", Command: "kubectl get " + object.GetName() + " -A"}},
+	}}, nil
+}
+
+// breakage returns the reason and a clause if a CustomResourceDefinition would break custom resources or their clients.
+func breakage(ctx context.Context, c client.Reader, object *unstructured.Unstructured) (reason, why string, err error) {
+	why, err = apply.CheckCRD(ctx, c, object, func(types.NamespacedName) bool { return true })
+	if err != nil {
+		return "", "", err
+	}
 	if why != "" {
-		out.Reason = v1alpha1.PlanReasonCRDUpdateUnsafe
-		out.Cause = fmt.Sprintf("The new CustomResourceDefinition %s would break existing custom resources: %s", object.GetName(), why)
-		return []operator.Blocker{out}, nil
+		return v1alpha1.PlanReasonCRDUpdateUnsafe, "would break existing custom resources: " + why, nil
 	}
 	use, err := removedVersionInUse(ctx, c, object)
 	if use == "" || err != nil {
-		return nil, err
+		return "", "", err
 	}
-	out.Reason = reasonRemovedVersionInUse
-	out.Cause = fmt.Sprintf("The new CustomResourceDefinition %s no longer serves a version in use: %s", object.GetName(), use)
-	return []operator.Blocker{out}, nil
+	return reasonRemovedVersionInUse, "no longer serves a version in use: " + use, nil
 }
 
 // removedVersionInUse describes a custom resource that a field manager writes in a version that a new definition no longer
