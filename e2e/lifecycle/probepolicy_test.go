@@ -118,3 +118,34 @@ func TestSettle(t *testing.T) {
 	checkWaited(v3, next)
 	manager.CheckAlive(t)
 }
+
+// TestYield verifies that an update that custom resources hold without interruption begins after the time of the policy, and not before, and
+// that the next one is held anew.
+func TestYield(t *testing.T) {
+	const after = 8 * time.Second
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "yield", Version: version} }
+	v1, v2, v3 := foo("1.0.0"), foo("1.1.0"), foo("1.2.0")
+	policy := &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: "yield"}}
+	policy.Spec.YieldAfter = &metav1.Duration{Duration: after}
+	policy.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: v1.CRD(), Upgradeable: "!Migrating"}}
+	cluster.Create(t, policy)
+	s := newStage(t, "yield", publish(t, v1))
+	sub := s.subscribe(t, "yield")
+	s.awaitInstalled(t, sub, v1.CSV())
+	s.custom(t, "yield", "example", `[{type: Migrating, status: "True"}]`)
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1.CSV()}}
+	s.await(t, probe, func() string { return testcluster.Lacking(probe.Status.Conditions, "Upgradeable=False/NotUpgradeable") })
+	since := probe.Status.BlockedSince.Time
+	s.offer(t, publish(t, v1, v2, v3))
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "Migrating", "this holds the update until", v2.CSV())
+	cluster.AwaitEvent(t, s.namespace, v1alpha1.EventProbeYielded, "although it was held since")
+	next := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v2.CSV()}}
+	s.await(t, next, func() string { return testcluster.Lacking(next.Status.Conditions, "Upgradeable=False/NotUpgradeable") })
+	if waited := next.CreationTimestamp.Sub(since); waited < after {
+		t.Errorf("%s was created %s after custom resources began to hold the update", next.Name, waited)
+	}
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "this holds the update until", v3.CSV())
+	s.awaitInstalled(t, sub, v3.CSV())
+	manager.CheckAlive(t)
+}

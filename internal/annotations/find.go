@@ -48,7 +48,7 @@ func Declare(csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeReso
 	op := probepolicy.OfCSV(csv, annotated)
 	out := gate.Declaration{Own: slices.Concat([]v1alpha1.ProbeResource{}, annotated, probepolicy.Added(op, policies))}
 	out.OptedIn = len(out.Own) > 0
-	out.Settle = probepolicy.Settle(op, policies)
+	out.Settle, out.YieldAfter = probepolicy.Settle(op, policies), probepolicy.YieldAfter(op, policies)
 	out.ByPolicy = out.OptedIn && len(annotated) == 0
 	return out
 }
@@ -61,7 +61,7 @@ func DeclaredProbe(csv *v1alpha1.ClusterServiceVersion, d gate.Declaration) *v1a
 	}
 	out := ProbeOf(csv, manager, d.Own)
 	if out != nil {
-		out.Spec.Settle = d.Settle
+		out.Spec.Settle, out.Spec.YieldAfter = d.Settle, d.YieldAfter
 	}
 	return out
 }

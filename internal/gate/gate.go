@@ -67,8 +67,8 @@ type Declaration struct {
 	// ProbeName is that of its Probe. If empty, the Probe has the name of the running version.
 	ProbeName types.NamespacedName
 
-	// Settle is that of its Probe, by ProbePolicies, or nil.
-	Settle *metav1.Duration
+	// Settle and YieldAfter are those of its Probe, by ProbePolicies, or nil.
+	Settle, YieldAfter *metav1.Duration
 
 	// Namespaces are those of its Probe, or nil for all or those of its OperatorGroup.
 	Namespaces []string
@@ -82,8 +82,8 @@ type Declaration struct {
 // its isolation.
 func (d Declaration) isDeclared(spec *v1alpha1.ProbeSpec) bool {
 	equal := equality.Semantic.DeepEqual
-	return d.Own == nil || equal(d.Own, spec.ProbeResources) && equal(d.Settle, spec.Settle) && equal(d.Namespaces, spec.Namespaces) &&
-		spec.ServiceAccountName == ""
+	times := equal(d.Settle, spec.Settle) && equal(d.YieldAfter, spec.YieldAfter)
+	return d.Own == nil || times && equal(d.Own, spec.ProbeResources) && equal(d.Namespaces, spec.Namespaces) && spec.ServiceAccountName == ""
 }
 
 // Decision is the gate's decision about one update, or about all updates of an InstallPlan. The zero value lets them

@@ -33,6 +33,11 @@ func manager(p *v1alpha1.Probe, manager v1alpha1.ProbeManager) *v1alpha1.Probe {
 	return p
 }
 
+func yielding(p *v1alpha1.Probe) *v1alpha1.Probe {
+	p.Spec.YieldAfter = &metav1.Duration{Duration: time.Minute}
+	return p
+}
+
 func noSpec(p *v1alpha1.Probe) *v1alpha1.Probe {
 	p.Spec = nil
 	return p
@@ -234,6 +239,14 @@ func TestEvaluate(t *testing.T) {
 			reason: "A yes before a ProbePolicy has custom resources settle is none.",
 			in: Inputs{Probe: manager(probe(synced(yes), upgradeable(yes, "")), v1alpha1.ManagerPolicy), Declaration: Declaration{
 				OptedIn: true, ByPolicy: true, Own: []v1alpha1.ProbeResource{}, Settle: &metav1.Duration{Duration: time.Minute},
+			}},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 does not have the spec that foo.v1 was installed "+
+				"with, or that ProbePolicies determine; operator-status corrects it. To update anyway: "+allow),
+		},
+		"YieldChanged": {
+			reason: "Nor is a yes by a Probe that yields although the policy does not.",
+			in: Inputs{Probe: yielding(manager(probe(synced(yes), upgradeable(yes, "")), v1alpha1.ManagerPolicy)), Declaration: Declaration{
+				OptedIn: true, ByPolicy: true, Own: []v1alpha1.ProbeResource{},
 			}},
 			want: holds("ProbeNotRead", "The update to foo.v2 is held: Probe default/foo.v1 does not have the spec that foo.v1 was installed "+
 				"with, or that ProbePolicies determine; operator-status corrects it. To update anyway: "+allow),

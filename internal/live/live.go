@@ -63,7 +63,9 @@ func (l Probes) status(ctx context.Context, probe *v1alpha1.Probe, csv *v1alpha1
 		return nil, err
 	}
 	in := probestatus.Inputs{Probe: probe.DeepCopy(), HideForeign: l.HideForeign, Now: metav1.Now()}
-	in.Probe.Status, in.Probe.Spec.Settle = v1alpha1.ProbeStatus{}, nil // since when is known to the Probe alone
+	since := v1alpha1.ProbeStatus{BlockedSince: probe.Status.BlockedSince, ObservedVersion: probe.Status.ObservedVersion}
+	in.Probe.Status, in.Version = since, since.ObservedVersion
+	in.Probe.Spec.Settle = nil // the Probe alone holds because of it
 	for _, spec := range probe.Spec.ProbeResources {
 		crd, problem, err := operand.FindCRD(ctx, l.Reader, spec.CRDName())
 		if err != nil {

@@ -63,6 +63,25 @@ func Settle(op Operator, policies []holdv1alpha1.ProbePolicy) (out *metav1.Durat
 	return out
 }
 
+// YieldAfter returns the longest yieldAfter of the policies that add something, or nil if one of them, or the author of the operator, has
+// none.
+func YieldAfter(op Operator, policies []holdv1alpha1.ProbePolicy) (out *metav1.Duration) {
+	if len(op.Annotated) > 0 {
+		return nil
+	}
+	for i := range policies {
+		after := policies[i].Spec.YieldAfter
+		switch {
+		case len(Resources(op, &policies[i])) == 0:
+		case after == nil:
+			return nil
+		case out == nil || after.Duration > out.Duration:
+			out = after
+		}
+	}
+	return out
+}
+
 // Resources returns the resources of one policy that an operator serves and did not annotate.
 func Resources(op Operator, policy *holdv1alpha1.ProbePolicy) []v1alpha1.ProbeResource {
 	if !policy.Spec.Match.Matches(op.Installer, op.Namespace, op.Package) {

@@ -102,3 +102,43 @@ func TestSettle(t *testing.T) {
 		})
 	}
 }
+
+func TestYieldAfter(t *testing.T) {
+	policy := func(crd string, hours int) (out holdv1alpha1.ProbePolicy) {
+		out.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: crd, Upgradeable: "Ready"}}
+		if hours > 0 {
+			out.Spec.YieldAfter = &metav1.Duration{Duration: time.Duration(hours) * time.Hour}
+		}
+		return out
+	}
+	const foos, bars = "foos.example.com", "bars.example.com"
+	cases := map[string]struct {
+		reason    string
+		annotated bool
+		policies  []holdv1alpha1.ProbePolicy
+		want      time.Duration
+	}{
+		"None":      {"By default, nothing yields.", false, []holdv1alpha1.ProbePolicy{policy(foos, 0)}, 0},
+		"Longest":   {"The longest counts.", false, []holdv1alpha1.ProbePolicy{policy(foos, 1), policy(foos, 3), policy(foos, 2)}, 3 * time.Hour},
+		"Never":     {"One that never yields counts most.", false, []holdv1alpha1.ProbePolicy{policy(foos, 1), policy(foos, 0)}, 0},
+		"Other":     {"Unless it is for another operator.", false, []holdv1alpha1.ProbePolicy{policy(bars, 0), policy(foos, 1)}, time.Hour},
+		"Annotated": {"No policy has the author's own expressions yield.", true, []holdv1alpha1.ProbePolicy{policy(foos, 1)}, 0},
+	}
+	csv := &v1alpha1.ClusterServiceVersion{}
+	csv.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: foos}, {Name: "bazs.example.com"}}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var annotated []v1alpha1.ProbeResource
+			if tc.annotated {
+				annotated = []v1alpha1.ProbeResource{{Name: "bazs.example.com", Upgradeable: "Ready"}}
+			}
+			got := time.Duration(0)
+			if after := YieldAfter(OfCSV(csv, annotated), tc.policies); after != nil {
+				got = after.Duration
+			}
+			if got != tc.want {
+				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -108,7 +108,8 @@ func (p Policies) Declared(ctx context.Context, of holdv1alpha1.OperatorReferenc
 		return gate.Declaration{}, err
 	}
 	return gate.Declaration{
-		OptedIn: true, ByPolicy: true, Own: probe.Spec.ProbeResources, Settle: probe.Spec.Settle, Namespaces: probe.Spec.Namespaces,
-		ProbeName: types.NamespacedName{Namespace: probe.Namespace, Name: probe.Name},
+		OptedIn: true, ByPolicy: true, Own: probe.Spec.ProbeResources, Settle: probe.Spec.Settle, YieldAfter: probe.Spec.YieldAfter,
+		Namespaces: probe.Spec.Namespaces,
+		ProbeName:  types.NamespacedName{Namespace: probe.Namespace, Name: probe.Name},
 	}, nil
 }

@@ -26,6 +26,14 @@ type ProbePolicySpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('168h')",message="settle must be from 0s to 168h"
 	Settle *metav1.Duration `json:"settle,omitempty"`
 
+	// YieldAfter is `spec.yieldAfter` of the Probes: for how long custom resources may hold an update without interruption, before it is
+	// allowed although they do. Of several policies, the longest counts, and none if one of them, or an annotation, has none.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('8760h')",message="yieldAfter must be more than 0s and at most 8760h"
+	YieldAfter *metav1.Duration `json:"yieldAfter,omitempty"`
+
 	// ProbeResources are CustomResourceDefinitions, by name, with the expressions that become a part of the Probe of the operator that
 	// serves them: whose ClusterServiceVersion owns them, or whose service account may update the status of their custom resources.
 	// Annotations of a CustomResourceDefinition take precedence. If several policies have expressions for one, all of them have to

@@ -296,6 +296,11 @@ func (in *ProbePolicySpec) DeepCopyInto(out *ProbePolicySpec) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.YieldAfter != nil {
+		in, out := &in.YieldAfter, &out.YieldAfter
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.ProbeResources != nil {
 		in, out := &in.ProbeResources, &out.ProbeResources
 		*out = make([]operatorsv1alpha1.ProbeResource, len(*in))

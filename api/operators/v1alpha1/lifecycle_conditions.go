@@ -247,6 +247,11 @@ const (
 	// Remedy: see the condition AnnotationsDiffer of the Probe.
 	EventAnnotationsDiffer = "AnnotationsDiffer"
 
+	// EventProbeYielded is emitted on a Probe if an update is allowed although custom resources hold it, since they have done so for
+	// spec.yieldAfter.
+	// Remedy: see the condition Upgradeable of the Probe.
+	EventProbeYielded = "ProbeYielded"
+
 	// EventProbeBlind is emitted if the custom resources of a Probe could not be read for ten minutes. An update may be
 	// waiting for a permission to be granted or a service account to be created.
 	// Remedy: grant the permission or create the service account that the message names.

@@ -40,6 +40,11 @@ const (
 	// Remedy: none, it ends then.
 	ReasonSettling = "Settling"
 
+	// ReasonYielded means that custom resources hold the update, but have done so for spec.yieldAfter, so it is allowed. The message
+	// names them.
+	// Remedy: none, whoever set spec.yieldAfter decided it. To hold the update nevertheless, create an UpgradeHold.
+	ReasonYielded = "Yielded"
+
 	// ReasonNotUpgradeable means that at least one custom resource holds the update. The message names it.
 	// Remedy: none if the work of the custom resource ends by itself. If it is stuck, look at that resource and the
 	// logs of its operator. `kubectl operator-status why` prints the command that updates anyway.

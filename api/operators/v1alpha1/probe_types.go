@@ -106,6 +106,14 @@ type ProbeSpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('168h')",message="settle must be from 0s to 168h"
 	Settle *metav1.Duration `json:"settle,omitempty"`
 
+	// YieldAfter is for how long custom resources of the running version may hold an update without interruption. After that, it is
+	// allowed although they do, until none of them does any longer. By default they hold it as long as they like.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('8760h')",message="yieldAfter must be more than 0s and at most 8760h"
+	YieldAfter *metav1.Duration `json:"yieldAfter,omitempty"`
+
 	// ProbeResources are the custom resources that determine the status of the operator.
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Probe Resources"
 	// +optional
@@ -197,8 +205,13 @@ type ProbeStatus struct {
 	// +optional
 	AllowedSince *metav1.Time `json:"allowedSince,omitempty"`
 
-	// ObservedVersion is a hash of the images of the running version, if spec.operator and spec.settle are set. A change of it
-	// resets allowedSince.
+	// BlockedSince is since when custom resources of the running version have held an update without interruption, if spec.yieldAfter
+	// is set.
+	// +optional
+	BlockedSince *metav1.Time `json:"blockedSince,omitempty"`
+
+	// ObservedVersion is a hash of the images of the running version, if spec.operator and spec.settle or spec.yieldAfter are set. A
+	// change of it resets allowedSince and blockedSince.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ObservedVersion string `json:"observedVersion,omitempty"`

@@ -304,6 +304,11 @@ func (in *ProbeSpec) DeepCopyInto(out *ProbeSpec) {
 		*out = new(metav1.Duration)
 		**out = **in
 	}
+	if in.YieldAfter != nil {
+		in, out := &in.YieldAfter, &out.YieldAfter
+		*out = new(metav1.Duration)
+		**out = **in
+	}
 	if in.ProbeResources != nil {
 		in, out := &in.ProbeResources, &out.ProbeResources
 		*out = make([]ProbeResource, len(*in))
@@ -326,6 +331,10 @@ func (in *ProbeStatus) DeepCopyInto(out *ProbeStatus) {
 	*out = *in
 	if in.AllowedSince != nil {
 		in, out := &in.AllowedSince, &out.AllowedSince
+		*out = (*in).DeepCopy()
+	}
+	if in.BlockedSince != nil {
+		in, out := &in.BlockedSince, &out.BlockedSince
 		*out = (*in).DeepCopy()
 	}
 	if in.Conditions != nil {

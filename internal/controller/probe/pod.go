@@ -113,7 +113,7 @@ func (r *PodReader) report(ctx context.Context, in probestatus.Inputs) error {
 		return nil
 	}
 	status := probestatus.ComputeRead(in)
-	if wait := probestatus.SettlesIn(probe.Spec, status, in.Now.Time); wait > 0 {
+	if wait := probestatus.AllowsIn(probe.Spec, status, in.Now.Time); wait > 0 {
 		r.queue.AddAfter(r.plan.Probe, wait)
 	}
 	if equality.Semantic.DeepEqual(status, probe.Status) {

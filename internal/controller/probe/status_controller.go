@@ -336,12 +336,13 @@ const operatorConditionCRD = "operatorconditions.operators.coreos.com"
 // write updates the status if it changed. While custom resources cannot be read it requeues the Probe, after a delay
 // that grows with the time this has lasted.
 func (r *StatusReconciler) write(ctx context.Context, probe *v1alpha1.Probe, status v1alpha1.ProbeStatus, now time.Time) (reconcile.Result, error) {
-	result := reconcile.Result{RequeueAfter: kube.Sooner(retryAfter(status, now), probestatus.SettlesIn(probe.Spec, status, now))}
+	result := reconcile.Result{RequeueAfter: kube.Sooner(retryAfter(status, now), probestatus.AllowsIn(probe.Spec, status, now))}
 	if equality.Semantic.DeepEqual(status, probe.Status) {
 		return result, nil
 	}
 	logTransition(ctx, probe, status)
 	r.reportDifferences(probe, status)
+	r.reportYield(probe, status)
 	out := probe.DeepCopy()
 	out.Status = status
 	if err := kube.UpdateStatus(ctx, r.Client, out, client.FieldOwner(FieldOwner)); err != nil {
@@ -357,6 +358,15 @@ func (r *StatusReconciler) reportDifferences(probe *v1alpha1.Probe, status v1alp
 	after := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionAnnotationsDiffer)
 	if after != nil && (before == nil || before.Message != after.Message) {
 		r.Recorder.Eventf(probe, nil, corev1.EventTypeWarning, v1alpha1.EventAnnotationsDiffer, v1alpha1.EventActionRead, "%s", after.Message)
+	}
+}
+
+// reportYield emits an Event when a Probe begins to allow an update that custom resources hold.
+func (r *StatusReconciler) reportYield(probe *v1alpha1.Probe, status v1alpha1.ProbeStatus) {
+	before := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
+	after := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUpgradeable)
+	if after != nil && after.Reason == v1alpha1.ReasonYielded && (before == nil || before.Reason != after.Reason) {
+		r.Recorder.Eventf(probe, nil, corev1.EventTypeWarning, v1alpha1.EventProbeYielded, v1alpha1.EventActionRelease, "%s", after.Message)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestSettle(t *testing.T) {
 		if c == nil || string(c.Status)+"/"+c.Reason != step.want {
 			t.Errorf("%s at %d: got %+v, want %s", step.reason, step.at, c, step.want)
 		}
-		if wait := SettlesIn(probe.Spec, got, time.Unix(step.at, 0)); wait != step.settlesIn {
+		if wait := AllowsIn(probe.Spec, got, time.Unix(step.at, 0)); wait != step.settlesIn {
 			t.Errorf("%s at %d: it settles in %s, want %s", step.reason, step.at, wait, step.settlesIn)
 		}
 		probe.Status = got

@@ -370,22 +370,49 @@ func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	default:
 		c.Reason, c.Message = v1alpha1.ReasonAllUpgradeable, fmt.Sprintf("None of %d custom resources holds the update", n.Total)
 	}
+	yield(in, out, &c)
 	settle(in, out, &c)
+	out.ObservedVersion = ""
+	if spec := in.Probe.Spec; spec != nil && (spec.Settle != nil || spec.YieldAfter != nil) {
+		out.ObservedVersion = in.Version
+	}
 	set(in, out, c)
+}
+
+// yield changes a condition that custom resources have kept False for spec.yieldAfter, in the running version.
+func yield(in Inputs, out *v1alpha1.ProbeStatus, c *metav1.Condition) {
+	spec := in.Probe.Spec
+	switch {
+	case spec == nil || spec.YieldAfter == nil || c.Status == metav1.ConditionTrue:
+		out.BlockedSince = nil
+		return
+	case c.Reason != v1alpha1.ReasonNotUpgradeable: // while nothing is known, such as after a restart, the time goes on
+		return
+	}
+	if out.BlockedSince == nil || in.Version != out.ObservedVersion {
+		out.BlockedSince = new(in.Now.Rfc3339Copy())
+	}
+	ends := out.BlockedSince.Add(spec.YieldAfter.Duration)
+	if ends.After(in.Now.Time) {
+		c.Message += ". Without interruption, this holds the update until " + ends.UTC().Format(time.RFC3339)
+		return
+	}
+	c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonYielded
+	c.Message = fmt.Sprintf("The update is allowed after %s, although it was held since %s: %s",
+		spec.YieldAfter.Duration, out.BlockedSince.UTC().Format(time.RFC3339), c.Message)
 }
 
 // settle changes a condition that allows an update until it has done so for spec.settle, in the running version.
 func settle(in Inputs, out *v1alpha1.ProbeStatus, c *metav1.Condition) {
 	spec := in.Probe.Spec
 	if spec == nil || spec.Settle == nil {
-		out.AllowedSince, out.ObservedVersion = nil, ""
+		out.AllowedSince = nil
 		return
 	}
 	if out.AllowedSince == nil || in.Version != out.ObservedVersion {
 		out.AllowedSince = new(in.Now.Rfc3339Copy())
 	}
-	out.ObservedVersion = in.Version
-	if c.Status != metav1.ConditionTrue {
+	if c.Status != metav1.ConditionTrue || c.Reason == v1alpha1.ReasonYielded {
 		out.AllowedSince = nil
 		return
 	}
@@ -396,13 +423,19 @@ func settle(in Inputs, out *v1alpha1.ProbeStatus, c *metav1.Condition) {
 	}
 }
 
-// SettlesIn returns in how long a Probe that is settling allows the update, or 0.
-func SettlesIn(spec *v1alpha1.ProbeSpec, status v1alpha1.ProbeStatus, now time.Time) time.Duration {
+// AllowsIn returns in how long a Probe that settles, or yields after some time, allows the update, or 0.
+func AllowsIn(spec *v1alpha1.ProbeSpec, status v1alpha1.ProbeStatus, now time.Time) time.Duration {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUpgradeable)
-	if c == nil || c.Reason != v1alpha1.ReasonSettling || spec == nil || spec.Settle == nil || status.AllowedSince == nil {
+	switch {
+	case c == nil || spec == nil:
+		return 0
+	case c.Reason == v1alpha1.ReasonSettling && spec.Settle != nil && status.AllowedSince != nil:
+		return max(status.AllowedSince.Add(spec.Settle.Duration).Sub(now), time.Millisecond)
+	case c.Reason == v1alpha1.ReasonNotUpgradeable && spec.YieldAfter != nil && status.BlockedSince != nil:
+		return max(status.BlockedSince.Add(spec.YieldAfter.Duration).Sub(now), time.Millisecond)
+	default:
 		return 0
 	}
-	return max(status.AllowedSince.Add(spec.Settle.Duration).Sub(now), time.Millisecond)
 }
 
 // important sets Important: True if an important condition of a custom resource is.
