@@ -94,6 +94,8 @@ var gathered = []struct {
 	{rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), ""},
 	{apiextensions.SchemeGroupVersion.WithResource("customresourcedefinitions"), ""},
 	{holdv1alpha1.GroupVersion.WithResource("upgradeholds"), ""},
+	{holdv1alpha1.GroupVersion.WithResource("upgradeholdpolicies"), ""},
+	{holdv1alpha1.GroupVersion.WithResource("probepolicies"), ""},
 	{corev1.SchemeGroupVersion.WithResource("configmaps"), holdv1alpha1.LabelDenies},
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
@@ -38,6 +39,17 @@ func TestQuietCluster(t *testing.T) {
 	for _, name := range names {
 		awaitProbe(t, c, name, "Upgradeable=False/NotUpgradeable", "Important=True/ConditionsTrue", "Synced=True/Synced")
 	}
+	c.Apply(t, names[0].Namespace, "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: foo}\n"+
+		"spec: {name: foo, source: none, sourceNamespace: none, installPlanApproval: Manual}\n")
+	freeze := &holdv1alpha1.UpgradeHoldPolicy{ObjectMeta: metav1.ObjectMeta{Name: "freeze"}}
+	freeze.Spec.UpdateWindows = []holdv1alpha1.UpdateWindow{{Schedule: "0 0 1 1 *", Duration: metav1.Duration{Duration: time.Hour}}}
+	c.Create(t, freeze)
+	c.Await(t, freeze, func() string {
+		if freeze.Status.Summary.Operators != 1 {
+			return "it has no operator"
+		}
+		return testcluster.Lacking(freeze.Status.Conditions, "Held=True/HeldByUser")
+	})
 	since := c.AwaitIdle(t, 3*time.Second)
 
 	// Nothing should happen, so the test can only wait.
