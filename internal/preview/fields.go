@@ -37,11 +37,13 @@ func (f Field) In(object any) bool {
 	return false
 }
 
-// Dropped returns the fields that one schema has and another prunes, without those inside them, nor of the status, which operators write
-// anew.
+// Dropped returns the fields that one schema has and another prunes, without those inside them, those of every object, and those of the
+// status, which operators write anew.
 func Dropped(before, after *apiextensionsv1.JSONSchemaProps) []Field {
-	return slices.DeleteFunc(dropped(nil, before, after), func(f Field) bool { return f[0] == "status" })
+	return slices.DeleteFunc(dropped(nil, before, after), func(f Field) bool { return slices.Contains(kept, f[0]) })
 }
+
+var kept = []string{"apiVersion", "kind", "metadata", "status"}
 
 func dropped(at Field, before, after *apiextensionsv1.JSONSchemaProps) []Field {
 	if before == nil || after == nil || ptr.Deref(after.XPreserveUnknownFields, false) || after.XEmbeddedResource {

@@ -148,6 +148,7 @@ func TestDropped(t *testing.T) {
 		"Field":   {"A field that goes is dropped.", `{properties: {spec: {properties: {size: {}, none: {}}}}}`, `{properties: {spec: {}}}`, []string{"spec.none", "spec.size*"}},
 		"Whole":   {"With all that is inside.", `{properties: {spec: {properties: {size: {}}}}}`, `{properties: {}}`, []string{"spec*"}},
 		"Status":  {"But not of the status.", `{properties: {status: {properties: {size: {}}}}}`, `{properties: {status: {}}}`, nil},
+		"Root":    {"Nor those of every object.", `{properties: {apiVersion: {}, kind: {}, metadata: {}}}`, `{properties: {spec: {}}}`, nil},
 		"Items":   {"Also in elements of lists.", `{properties: {spec: {properties: {list: {items: {properties: {a: {}, b: {}}}}}}}}`, `{properties: {spec: {properties: {list: {items: {properties: {b: {}}}}}}}}`, []string{"spec.list[].a*"}},
 		"Values":  {"And values of maps.", `{properties: {spec: {properties: {map: {additionalProperties: {properties: {a: {}, b: {}}}}}}}}`, `{properties: {spec: {properties: {map: {additionalProperties: {properties: {a: {}}}}}}}}`, []string{"spec.map[].b*"}},
 		"Unknown": {"Whatever is preserved is not dropped.", `{properties: {spec: {properties: {size: {}}}}}`, `{properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}}`, nil},
