@@ -36,6 +36,23 @@ func TestHoldPolicy(t *testing.T) {
 	awaitHeld(v2)
 	s.checkAbsent(t, s.csv(v2.CSV()))
 
+	before := hold.DeepCopy()
+	cluster.Await(t, before, func() string { return "" })
+	manager.Kill(t)
+	manager = cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"message":"another audit"}}`))
+	if err := cluster.Client.Patch(t.Context(), policy, patch); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Await(t, hold, func() string {
+		if hold.Spec.Message != "another audit" {
+			return "its message is " + hold.Spec.Message
+		}
+		return ""
+	})
+	if hold.UID != before.UID {
+		t.Error("a start of the manager has deleted the UpgradeHold, and created it again")
+	}
 	allow := `{"metadata":{"annotations":{"` + v1alpha1.AnnotationAllowUpgrade + `":"` + v2.CSV() + `"}}}`
 	if err := cluster.Client.Patch(t.Context(), hold, client.RawPatch(types.MergePatchType, []byte(allow))); err != nil {
 		t.Fatal(err)

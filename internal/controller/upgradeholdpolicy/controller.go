@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,9 +77,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.watch(); err != nil {
 		return reconcile.Result{}, fmt.Errorf("watching workloads: %w", err)
 	}
-	operators, err := r.operators(ctx, own)
-	if err != nil {
-		return reconcile.Result{}, err
+	operators, known, err := r.operators(ctx, own)
+	if err != nil || !known {
+		return reconcile.Result{RequeueAfter: collects}, err
 	}
 	changes := holdpolicy.Compare(policy, operators, own, r.Namespace)
 	applied := r.apply(ctx, policy, &changes)
@@ -110,28 +111,34 @@ func (r *Reconciler) own(ctx context.Context, policy string) ([]*holdv1alpha1.Up
 	return out, nil
 }
 
-// operators returns all operators of the cluster. own are those that had been found.
-func (r *Reconciler) operators(ctx context.Context, own []*holdv1alpha1.UpgradeHold) ([]holdpolicy.Operator, error) {
-	var out []holdpolicy.Operator
-	if r.subscriptions.Load() {
+// operators returns all operators of the cluster, or false if they are not known: Subscriptions are installed, but not watched yet, as
+// after a start, so that the UpgradeHolds of their operators would be deleted. own are those that had been found.
+func (r *Reconciler) operators(ctx context.Context, own []*holdv1alpha1.UpgradeHold) (out []holdpolicy.Operator, known bool, err error) {
+	definitions := &apiextensions.CustomResourceDefinitionList{}
+	if err := r.Client.List(ctx, definitions, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, false, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
+	}
+	names := namesOf(definitions.Items)
+	if slices.Contains(names, subscriptionCRD) {
+		if !r.subscriptions.Load() {
+			return nil, false, nil
+		}
 		list := &v1alpha1.SubscriptionList{}
 		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("listing the Subscriptions: %w", err)
+			return nil, false, fmt.Errorf("listing the Subscriptions: %w", err)
 		}
 		for i := range list.Items {
 			out = append(out, holdpolicy.Subscribed(&list.Items[i]))
 		}
 	}
-	definitions := &apiextensions.CustomResourceDefinitionList{}
-	if err := r.Client.List(ctx, definitions, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
-	}
-	others, err := r.Workloads.Operators(ctx, namesOf(definitions.Items), operatorsOf(own))
+	others, err := r.Workloads.Operators(ctx, names, operatorsOf(own))
 	for _, of := range others {
 		out = append(out, holdpolicy.Operator{OperatorReference: of})
 	}
-	return out, err
+	return out, true, err
 }
+
+const subscriptionCRD = "subscriptions.operators.coreos.com"
 
 // apply makes changes. Those that succeed are kept then, and the errors are those of the others.
 func (r *Reconciler) apply(ctx context.Context, policy *holdv1alpha1.UpgradeHoldPolicy, changes *holdpolicy.Changes) error {
@@ -222,7 +229,8 @@ func (r *Reconciler) WatchSubscriptions(mgr ctrl.Manager) error {
 // appears selects the events of objects that appear or go.
 var appears = predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 
-// collects is for how long changes of operators are collected, since each may concern all policies.
+// collects is for how long changes of operators are collected, since each may concern all policies, and after how long those that are not
+// known are read again.
 const collects = time.Second
 
 // all enqueues all policies after a change of any object, and calls before with it.
