@@ -122,7 +122,7 @@ test: check-generated lint build tools controlplane $(BIN)/prometheus/promtool #
 
 .PHONY: e2e
 e2e: build tools olm $(BIN)/helm $(BIN)/prometheus/promtool $(BIN)/otlpreceiver $(if $(filter real,$(E2E_NODES)),nodes) ## Test on a cluster: a devcluster with fake nodes, or with E2E_NODES=real, or the one of E2E_KUBECONFIG. E2E=./e2e/olm for one suite.
-	@go test -count=1 -timeout=45m -p 3 -v $(GO_TEST_ARGS) $(or $(E2E),$(if $(filter real,$(E2E_NODES)),./e2e ./e2e/real ./e2e/install,./e2e/...))
+	@go test -count=1 -timeout=70m -p 3 -v $(GO_TEST_ARGS) $(or $(E2E),$(if $(filter real,$(E2E_NODES)),./e2e ./e2e/real ./e2e/install,./e2e/...))
 
 FLUX := $(addprefix $(BIN)/neighbours/,source-controller kustomize-controller helm-controller)
 

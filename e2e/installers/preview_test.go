@@ -50,26 +50,43 @@ func TestPreview(t *testing.T) {
 	cases := map[string]struct {
 		reason             string
 		properties, rights string
+		bound              string // a ClusterRole that is not in the chart
 		code               int
 		want               string
 	}{
-		"Harmless": {"Only the image changes.", all + ", shape: {type: string}", "", 0, images + "  none\nCustomResourceDefinitions\n  none\n"},
-		"Rights": {"More rights are told.", all, "\n- {apiGroups: [''], resources: [secrets], verbs: [get, list]}", 0,
+		"Harmless": {"Only the image changes.", all + ", shape: {type: string}", "", "", 0, images + "  none\nCustomResourceDefinitions\n  none\n"},
+		"Rights": {"More rights are told.", all, "\n- {apiGroups: [''], resources: [secrets], verbs: [get, list]}", "", 0,
 			images + "  + get, list secrets in all namespaces\nCustomResourceDefinitions\n  none\n"},
-		"Dropped": {"A field with a value would be lost.", "size: {type: integer}", "", 3,
+		"Admin": {"A role that the chart binds and does not have is read from the cluster.", all, "", "cluster-admin", 0,
+			images + "  + * *, *.* in all namespaces\nCustomResourceDefinitions\n  none\n"},
+		"NoRole": {"One that does not exist is told.", all, "", "gone", 0,
+			images + "  unknown: those of ClusterRole gone, which does not exist\nCustomResourceDefinitions\n  none\n"},
+		"Dropped": {"A field with a value would be lost.", "size: {type: integer}", "", "", 3,
 			images + "  none\nCustomResourceDefinitions\n  widgets.preview.example.com: BROKEN: v1 drops spec.colour, which is lost in Widget " + o.Namespace + "/example\n"},
-		"Invalid": {"A custom resource would be invalid.", "size: {type: integer, maximum: 2}, colour: {type: string}", "", 3,
+		"Invalid": {"A custom resource would be invalid.", "size: {type: integer, maximum: 2}, colour: {type: string}", "", "", 3,
 			images + "  none\nCustomResourceDefinitions\n  widgets.preview.example.com: BROKEN: it would break existing custom resources: Widget " + o.Namespace +
 				"/example would be invalid: spec.size: Invalid value: spec.size in body should be less than or equal to 2\n"},
 	}
+	const binding = `
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: preview-ROLE}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ROLE}
+subjects: [{kind: ServiceAccount, name: preview, namespace: default}]
+`
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			manifests, err := command("helm", "template", o.Name, chart(story.Second, tc.properties, tc.rights), "--namespace="+o.Namespace).Output()
 			if err != nil {
 				t.Fatalf("helm template: %v", err)
 			}
+			more := ""
+			if tc.bound != "" {
+				more = strings.ReplaceAll(binding, "ROLE", tc.bound)
+			}
 			preview := command("kubectl-operator_status", "preview", "-f", "-", "--namespace="+o.Namespace)
-			preview.Stdin = strings.NewReader(string(manifests))
+			preview.Stdin = strings.NewReader(string(manifests) + more)
 			out, err := preview.CombinedOutput()
 			code := 0
 			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

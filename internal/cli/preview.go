@@ -69,6 +69,9 @@ type update struct {
 	operator *operator.Operator // if it was named
 
 	before, after []*unstructured.Unstructured
+
+	// unknown are the roles that the new version binds, and that do not exist.
+	unknown []string
 }
 
 // updateOf reads an update.
@@ -94,7 +97,10 @@ func (o *options) updateOf(ctx context.Context, names, files []string) (update, 
 	} else if err = out.readPlan(ctx, c, plans); err != nil {
 		return out, err
 	}
-	return out, out.readBefore(ctx, c)
+	if err := out.readBefore(ctx, c); err != nil {
+		return out, err
+	}
+	return out, out.readRoles(ctx, c)
 }
 
 // sources names files.
@@ -199,6 +205,25 @@ func (u *update) readBefore(ctx context.Context, c client.Reader) error {
 	return nil
 }
 
+// readRoles reads the roles that manifests bind and do not have, such as cluster-admin.
+func (u *update) readRoles(ctx context.Context, c client.Reader) error {
+	for _, objects := range []*[]*unstructured.Unstructured{&u.before, &u.after} {
+		for _, role := range preview.MissingRoles(*objects) {
+			err := c.Get(ctx, client.ObjectKeyFromObject(role), role)
+			switch {
+			case apierrors.IsNotFound(err) && objects == &u.after:
+				u.unknown = append(u.unknown, "unknown: those of "+role.GetKind()+" "+role.GetName()+", which does not exist")
+			case apierrors.IsNotFound(err):
+			case err != nil:
+				return fmt.Errorf("getting %s %s: %w", role.GetKind(), role.GetName(), err)
+			default:
+				*objects = append(*objects, role)
+			}
+		}
+	}
+	return nil
+}
+
 // printPreview prints the changes.
 func (o *options) printPreview(ctx context.Context, u update) error {
 	before, err := preview.New(u.before)
@@ -223,7 +248,7 @@ func (o *options) printPreview(ctx context.Context, u update) error {
 	fmt.Fprintln(o.Out, messages.Line(title))
 	changes := preview.Compare(before, after)
 	o.printSection("Images", signed("- ", changes.ImagesRemoved), signed("+ ", changes.ImagesAdded))
-	o.printSection("Rights", signed("- ", changes.RightsLost), signed("+ ", changes.RightsGained))
+	o.printSection("Rights", signed("- ", changes.RightsLost), signed("+ ", changes.RightsGained), u.unknown)
 	definitions, broken, err := o.definitions(ctx, c, u.after)
 	if err != nil {
 		definitions = append(definitions, "unknown: "+err.Error())

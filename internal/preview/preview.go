@@ -27,10 +27,51 @@ type Version struct {
 	Rights map[string][]rbacv1.PolicyRule
 }
 
+// MissingRoles returns the roles to which some objects bind service accounts, and that are not among these, without their rules.
+func MissingRoles(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	known := map[string]bool{}
+	for _, o := range objects {
+		known[keyOf(o.GetKind(), o.GetNamespace(), o.GetName())] = true
+	}
+	var out []*unstructured.Unstructured
+	for _, o := range objects {
+		binding, err := bindingOf(o)
+		if err != nil || binding == nil { // New returns the error
+			continue
+		}
+		role := &unstructured.Unstructured{}
+		role.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(binding.RoleRef.Kind))
+		role.SetName(binding.RoleRef.Name)
+		if role.GetKind() == "Role" {
+			role.SetNamespace(o.GetNamespace())
+		}
+		if key := keyOf(role.GetKind(), role.GetNamespace(), role.GetName()); !known[key] {
+			known[key], out = true, append(out, role)
+		}
+	}
+	return out
+}
+
+// bindingOf returns a binding that has a service account among its subjects, or nil for another object.
+func bindingOf(o *unstructured.Unstructured) (*rbacv1.RoleBinding, error) {
+	if o.GetKind() != "ClusterRoleBinding" && o.GetKind() != "RoleBinding" {
+		return nil, nil
+	}
+	out := &rbacv1.RoleBinding{} // a ClusterRoleBinding has the same fields
+	if err := convert(o, out); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(out.Subjects, func(s rbacv1.Subject) bool { return s.Kind == rbacv1.ServiceAccountKind }) {
+		return nil, nil
+	}
+	return out, nil
+}
+
 // AllNamespaces is the key of rights in all namespaces, and to objects without one.
 const AllNamespaces = "all namespaces"
 
-// New returns the version of an operator that consists of some objects. Roles count as far as these bind them to service accounts.
+// New returns the version of an operator that consists of some objects. Roles count as far as these bind them to service accounts. Add
+// MissingRoles before.
 func New(objects []*unstructured.Unstructured) (Version, error) {
 	out := Version{Rights: map[string][]rbacv1.PolicyRule{}}
 	roles := map[string][]rbacv1.PolicyRule{}
@@ -123,20 +164,13 @@ const TargetNamespaces = "its target namespaces"
 
 // bind adds the rights of a binding that has a service account among its subjects.
 func (v *Version) bind(o *unstructured.Unstructured, roles map[string][]rbacv1.PolicyRule) error {
-	scope := o.GetNamespace()
-	switch o.GetKind() {
-	case "ClusterRoleBinding":
-		scope = AllNamespaces
-	case "RoleBinding":
-	default:
-		return nil
-	}
-	binding := &rbacv1.RoleBinding{}
-	if err := convert(o, binding); err != nil {
+	binding, err := bindingOf(o)
+	if err != nil || binding == nil {
 		return err
 	}
-	if !slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool { return s.Kind == rbacv1.ServiceAccountKind }) {
-		return nil
+	scope := o.GetNamespace()
+	if o.GetKind() == "ClusterRoleBinding" {
+		scope = AllNamespaces
 	}
 	v.Rights[scope] = append(v.Rights[scope], roles[keyOf(binding.RoleRef.Kind, o.GetNamespace(), binding.RoleRef.Name)]...)
 	return nil

@@ -177,3 +177,30 @@ func TestDropped(t *testing.T) {
 		})
 	}
 }
+
+func TestMissingRoles(t *testing.T) {
+	bind := func(kind, ref, subject string) string { return fill(binding, "KIND", kind, "REF", ref, "SUBJECT", subject) }
+	roleOf := func(kind string) string {
+		return fill(role, "KIND", kind, "GROUP", "apps", "RESOURCES", "deployments", "VERBS", "get")
+	}
+	cases := map[string]struct{ reason, objects, want string }{
+		"There":   {"A role among the objects is not missing.", roleOf("Role") + bind("RoleBinding", "Role", "ServiceAccount"), ""},
+		"Role":    {"A Role has the namespace of its binding.", bind("RoleBinding", "Role", "ServiceAccount"), "Role a/foo"},
+		"Cluster": {"A ClusterRole has none.", bind("RoleBinding", "ClusterRole", "ServiceAccount"), "ClusterRole /foo"},
+		"Twice": {"Each is missing once.", bind("RoleBinding", "ClusterRole", "ServiceAccount") + bind("ClusterRoleBinding", "ClusterRole", "ServiceAccount"),
+			"ClusterRole /foo"},
+		"Other": {"One of the other kind is another.", roleOf("Role") + bind("RoleBinding", "ClusterRole", "ServiceAccount"), "ClusterRole /foo"},
+		"Users": {"Roles of users do not matter.", bind("ClusterRoleBinding", "ClusterRole", "Group"), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, o := range MissingRoles(objects(t, tc.objects)) {
+				got = append(got, keyOf(o.GetKind(), o.GetNamespace(), o.GetName()))
+			}
+			if text := strings.Join(got, ", "); text != tc.want {
+				t.Errorf("%s\ngot %s, want %s", tc.reason, text, tc.want)
+			}
+		})
+	}
+}
