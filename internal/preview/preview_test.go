@@ -179,7 +179,9 @@ func TestDropped(t *testing.T) {
 }
 
 func TestMissingRoles(t *testing.T) {
-	bind := func(kind, ref, subject string) string { return fill(binding, "KIND", kind, "REF", ref, "SUBJECT", subject) }
+	bind := func(kind, ref, subject string) string {
+		return fill(binding, "KIND", kind, "REF", ref, "SUBJECT", subject)
+	}
 	roleOf := func(kind string) string {
 		return fill(role, "KIND", kind, "GROUP", "apps", "RESOURCES", "deployments", "VERBS", "get")
 	}
