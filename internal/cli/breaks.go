@@ -27,6 +27,9 @@ import (
 // reasonRemovedVersionInUse is the reason that check reports for versions that an update removes though clients use them.
 const reasonRemovedVersionInUse = "RemovedVersionInUse"
 
+// definitionKind is the kind of a CustomResourceDefinition.
+const definitionKind = "CustomResourceDefinition"
+
 // addBreaks adds blockers to operators whose updates would break custom resources. Archives do not contain those.
 func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operators []operator.Operator) error {
 	if o.from != "" {
@@ -61,7 +64,7 @@ func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, opera
 			continue
 		}
 		for _, step := range plan.Status.Plan {
-			if step.Resource.Kind != "CustomResourceDefinition" || step.Resolving != op.Update {
+			if step.Resource.Kind != definitionKind || step.Resolving != op.Update {
 				continue
 			}
 			found, err := broken(ctx, c, plan, step)

@@ -52,11 +52,15 @@ The exit code is 3 if custom resources or their clients would break, and 1 if th
 			if len(names) == 0 && len(files) == 0 {
 				return errors.New("preview needs the NAME of an operator, or the manifests of its new version: -f FILE")
 			}
-			u, err := o.updateOf(cmd.Context(), names, files)
+			c, err := o.clientOfAnyKind()
 			if err != nil {
 				return err
 			}
-			return o.printPreview(cmd.Context(), u)
+			u, err := o.updateOf(cmd.Context(), c, names, files)
+			if err != nil {
+				return err
+			}
+			return o.printPreview(cmd.Context(), c, u)
 		},
 	}
 	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "File or folder with the manifests of the new version, or - for the standard input.")
@@ -75,12 +79,9 @@ type update struct {
 }
 
 // updateOf reads an update.
-func (o *options) updateOf(ctx context.Context, names, files []string) (update, error) {
+func (o *options) updateOf(ctx context.Context, c client.Reader, names, files []string) (update, error) {
 	out := update{title: "The manifests in " + sources(files)}
-	c, err := o.clientOfAnyKind()
-	if err != nil {
-		return out, err
-	}
+	var err error
 	var plans []olm.InstallPlan
 	if len(names) > 0 {
 		cluster, operators, err := o.operatorsOf(ctx, names, o.installers.Operators)
@@ -141,9 +142,6 @@ func (u *update) readPlan(ctx context.Context, c client.Reader, plans []olm.Inst
 	}
 	return nil
 }
-
-// definitionKind is the kind of a CustomResourceDefinition.
-const definitionKind = "CustomResourceDefinition"
 
 // manifests reads the objects in files. Those without a namespace are in that of the command.
 func (o *options) manifests(files []string) ([]*unstructured.Unstructured, error) {
@@ -225,16 +223,12 @@ func (u *update) readRoles(ctx context.Context, c client.Reader) error {
 }
 
 // printPreview prints the changes.
-func (o *options) printPreview(ctx context.Context, u update) error {
+func (o *options) printPreview(ctx context.Context, c client.Reader, u update) error {
 	before, err := preview.New(u.before)
 	if err != nil {
 		return err
 	}
 	after, err := preview.New(u.after)
-	if err != nil {
-		return err
-	}
-	c, err := o.clientOfAnyKind()
 	if err != nil {
 		return err
 	}
@@ -249,7 +243,7 @@ func (o *options) printPreview(ctx context.Context, u update) error {
 	changes := preview.Compare(before, after)
 	o.printSection("Images", signed("- ", changes.ImagesRemoved), signed("+ ", changes.ImagesAdded))
 	o.printSection("Rights", signed("- ", changes.RightsLost), signed("+ ", changes.RightsGained), u.unknown)
-	definitions, broken, err := o.definitions(ctx, c, u.after)
+	definitions, broken, err := definitionsOf(ctx, c, u.after)
 	if err != nil {
 		definitions = append(definitions, "unknown: "+err.Error())
 	}
@@ -290,8 +284,8 @@ func (o *options) printSection(heading string, lines ...[]string) {
 	}
 }
 
-// definitions returns the changes of CustomResourceDefinitions in words, and whether they break custom resources or their clients.
-func (o *options) definitions(ctx context.Context, c client.Reader, after []*unstructured.Unstructured) (lines []string, broken bool, err error) {
+// definitionsOf returns the changes of CustomResourceDefinitions in words, and whether they break custom resources or their clients.
+func definitionsOf(ctx context.Context, c client.Reader, after []*unstructured.Unstructured) (lines []string, broken bool, err error) {
 	var errs []error
 	for _, object := range after {
 		if object.GetKind() != definitionKind {

@@ -17,8 +17,8 @@ import (
 
 // Version is a version of an operator, as far as a preview compares it.
 type Version struct {
-	// Name and Version are those of its ClusterServiceVersion, or empty.
-	Name, Version string
+	// Name is that of its ClusterServiceVersion, or empty.
+	Name string
 
 	// Images are those of its workloads.
 	Images []string
@@ -143,7 +143,7 @@ func (v *Version) addCSV(o *unstructured.Unstructured) error {
 	if err := convert(o, csv); err != nil {
 		return err
 	}
-	v.Name, v.Version = csv.Name, csv.Spec.Version.String()
+	v.Name = csv.Name
 	strategy := csv.Spec.InstallStrategy.StrategySpec
 	for _, d := range strategy.DeploymentSpecs {
 		for _, c := range slices.Concat(d.Spec.Template.Spec.Containers, d.Spec.Template.Spec.InitContainers) {

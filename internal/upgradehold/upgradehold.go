@@ -194,23 +194,49 @@ func newReported(op holdv1alpha1.OperatorReference) *holdv1alpha1.UpgradeHold {
 	return out
 }
 
-// create creates the UpgradeHold that reports why an operator must not be updated.
-func (w *Writer) create(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Operator, by enforced) error {
+// Create creates an UpgradeHold, under a generated name if one that is not own has its name. It returns the one that has it if that is own:
+// the cache does not have it yet.
+func Create(ctx context.Context, c client.Client, live client.Reader, h *holdv1alpha1.UpgradeHold, own func(*holdv1alpha1.UpgradeHold) bool) (
+	*holdv1alpha1.UpgradeHold, error,
+) {
 	name := h.Name
-	err := w.Client.Create(ctx, h, client.FieldOwner(FieldOwner))
+	err := c.Create(ctx, h, client.FieldOwner(FieldOwner))
 	if apierrors.IsAlreadyExists(err) {
 		found := &holdv1alpha1.UpgradeHold{}
-		if err := w.Live.Get(ctx, client.ObjectKeyFromObject(h), found); err != nil {
-			return fmt.Errorf("getting UpgradeHold %s: %w", name, err)
+		if err := live.Get(ctx, client.ObjectKeyFromObject(h), found); err != nil {
+			return nil, fmt.Errorf("getting UpgradeHold %s: %w", name, err)
 		}
-		if found.IsReported() && found.Spec.Operator == op.OperatorReference {
-			return w.update(ctx, found, op, by) // the cache does not have it yet
+		if own(found) {
+			return found, nil
 		}
 		h.Name, h.GenerateName, h.ResourceVersion = "", name+"-", "" // a user has taken the name
-		err = w.Client.Create(ctx, h, client.FieldOwner(FieldOwner))
+		err = c.Create(ctx, h, client.FieldOwner(FieldOwner))
 	}
 	if err != nil {
-		return fmt.Errorf("creating UpgradeHold %s: %w", name, err)
+		return nil, fmt.Errorf("creating UpgradeHold %s: %w", name, err)
+	}
+	return nil, nil
+}
+
+// Delete deletes an UpgradeHold unless it is another one of the name by now.
+func Delete(ctx context.Context, c client.Client, h *holdv1alpha1.UpgradeHold) error {
+	if err := c.Delete(ctx, h, client.Preconditions{UID: &h.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting UpgradeHold %s: %w", h.Name, err)
+	}
+	return nil
+}
+
+// create creates the UpgradeHold that reports why an operator must not be updated.
+func (w *Writer) create(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Operator, by enforced) error {
+	own := func(h *holdv1alpha1.UpgradeHold) bool {
+		return h.IsReported() && h.Spec.Operator == op.OperatorReference
+	}
+	found, err := Create(ctx, w.Client, w.Live, h, own)
+	if err != nil {
+		return err
+	}
+	if found != nil {
+		return w.update(ctx, found, op, by)
 	}
 	if _, before := w.seen.Load(op.OperatorReference); before && op.Request != nil {
 		w.Recorder.Eventf(op.Request, h, corev1.EventTypeWarning, v1alpha1.EventUpgradeHoldRestored, v1alpha1.EventActionHold,
@@ -223,8 +249,8 @@ func (w *Writer) create(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Ope
 // delete deletes an UpgradeHold that operator-status created.
 func (w *Writer) delete(ctx context.Context, h *holdv1alpha1.UpgradeHold) error {
 	w.seen.Delete(h.Spec.Operator)
-	if err := w.Client.Delete(ctx, h, client.Preconditions{UID: &h.UID}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting UpgradeHold %s: %w", h.Name, err)
+	if err := Delete(ctx, w.Client, h); err != nil {
+		return err
 	}
 	log.FromContext(ctx).Info("Deleted UpgradeHold, since the operator may be updated", "upgradeHold", h.Name)
 	return nil

@@ -3,7 +3,6 @@ package workloads
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -16,10 +15,7 @@ import (
 // Operators returns the operators without ClusterServiceVersion: whose service accounts serve one of some CustomResourceDefinitions, and
 // those of known that have a workload, since an update may change roles first.
 func (c Cache) Operators(ctx context.Context, definitions []string, known []holdv1alpha1.OperatorReference) ([]holdv1alpha1.OperatorReference, error) {
-	if err := c.roles.index(); err != nil {
-		return nil, err
-	}
-	all, err := c.In(ctx, metav1.NamespaceAll)
+	all, err := c.workloads(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +26,8 @@ func (c Cache) Operators(ctx context.Context, definitions []string, known []hold
 	var out []holdv1alpha1.OperatorReference
 	for _, w := range all {
 		of := controllers.Owner(w)
-		known, before := found[of]
-		if known || !probepolicy.IsPart(of, w) {
+		added, before := found[of]
+		if added || !probepolicy.IsPart(of, w) {
 			continue
 		}
 		if !before {

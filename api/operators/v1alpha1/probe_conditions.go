@@ -42,7 +42,7 @@ const (
 
 	// ReasonYielded means that custom resources hold the update, but have done so for spec.yieldAfter, so it is allowed. The message
 	// names them.
-	// Remedy: none, whoever set spec.yieldAfter decided it. To hold the update nevertheless, create an UpgradeHold.
+	// Remedy: none, the author of spec.yieldAfter decided it. To hold the update nevertheless, create an UpgradeHold.
 	ReasonYielded = "Yielded"
 
 	// ReasonNotUpgradeable means that at least one custom resource holds the update. The message names it.

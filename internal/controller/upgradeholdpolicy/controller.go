@@ -30,11 +30,9 @@ import (
 	"github.com/operator-status/operator-status/internal/holdpolicy"
 	"github.com/operator-status/operator-status/internal/kube"
 	upgradeholdpolicystatus "github.com/operator-status/operator-status/internal/status/upgradeholdpolicy"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 	"github.com/operator-status/operator-status/internal/workloads"
 )
-
-// FieldOwner is the field manager of the UpgradeHolds and statuses.
-const FieldOwner = client.FieldOwner("operator-status")
 
 // Reconciler keeps an UpgradeHold for each operator that a policy selects.
 type Reconciler struct {
@@ -91,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !equality.Semantic.DeepEqual(status, policy.Status) {
 		out := policy.DeepCopy()
 		out.Status = status
-		applied = errors.Join(applied, kube.UpdateStatus(ctx, r.Client, out, FieldOwner))
+		applied = errors.Join(applied, kube.UpdateStatus(ctx, r.Client, out, client.FieldOwner(upgradehold.FieldOwner)))
 	}
 	return kube.Requeue(result, applied)
 }
@@ -143,15 +141,16 @@ const subscriptionCRD = "subscriptions.operators.coreos.com"
 // apply makes changes. Those that succeed are kept then, and the errors are those of the others.
 func (r *Reconciler) apply(ctx context.Context, policy *holdv1alpha1.UpgradeHoldPolicy, changes *holdpolicy.Changes) error {
 	var errs []error
+	own := func(h *holdv1alpha1.UpgradeHold) bool { return h.Policy() == policy.Name }
 	for _, h := range changes.Create {
-		if err := r.create(ctx, policy.Name, h); err != nil {
+		if _, err := upgradehold.Create(ctx, r.Client, r.Live, h, own); err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		changes.Kept = append(changes.Kept, h)
 	}
 	for _, h := range changes.Update {
-		if err := r.Client.Update(ctx, h, FieldOwner); err != nil {
+		if err := r.Client.Update(ctx, h, client.FieldOwner(upgradehold.FieldOwner)); err != nil {
 			errs = append(errs, fmt.Errorf("changing UpgradeHold %s: %w", h.Name, err))
 			continue
 		}
@@ -163,32 +162,9 @@ func (r *Reconciler) apply(ctx context.Context, policy *holdv1alpha1.UpgradeHold
 func (r *Reconciler) delete(ctx context.Context, holds []*holdv1alpha1.UpgradeHold) error {
 	var errs []error
 	for _, h := range holds {
-		if err := r.Client.Delete(ctx, h, client.Preconditions{UID: &h.UID}); client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("deleting UpgradeHold %s: %w", h.Name, err))
-		}
+		errs = append(errs, upgradehold.Delete(ctx, r.Client, h))
 	}
 	return errors.Join(errs...)
-}
-
-// create creates an UpgradeHold, under another name if somebody else's has its name.
-func (r *Reconciler) create(ctx context.Context, policy string, h *holdv1alpha1.UpgradeHold) error {
-	name := h.Name
-	err := r.Client.Create(ctx, h, FieldOwner)
-	if apierrors.IsAlreadyExists(err) {
-		found := &holdv1alpha1.UpgradeHold{}
-		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(h), found); err != nil {
-			return fmt.Errorf("getting UpgradeHold %s: %w", name, err)
-		}
-		if found.Policy() == policy {
-			return nil // the cache does not have it yet
-		}
-		h.Name, h.GenerateName, h.ResourceVersion = "", name+"-", ""
-		err = r.Client.Create(ctx, h, FieldOwner)
-	}
-	if err != nil {
-		return fmt.Errorf("creating UpgradeHold %s: %w", name, err)
-	}
-	return nil
 }
 
 // SetupWithManager enqueues a policy when it or one of its UpgradeHolds changes, and all when an operator may have appeared or gone. A role
@@ -239,8 +215,7 @@ func (r *Reconciler) all(before ...func()) handler.EventHandler {
 		for _, f := range before {
 			f()
 		}
-		every := func(*holdv1alpha1.UpgradeHoldPolicy) bool { return true }
-		for _, request := range kube.EnqueueListed(ctx, r.Client, &holdv1alpha1.UpgradeHoldPolicyList{}, every) {
+		for _, request := range kube.EnqueueListed[*holdv1alpha1.UpgradeHoldPolicy](ctx, r.Client, &holdv1alpha1.UpgradeHoldPolicyList{}, nil) {
 			queue.AddAfter(request, collects)
 		}
 	}
