@@ -14,15 +14,34 @@ import (
 // NamesLike returns a regular expression for the names of an operator's ClusterServiceVersions: that of the running one, with
 // any version. It is for all names if that of the running one has no version.
 func NamesLike(csv *v1alpha1.ClusterServiceVersion) string {
+	before := unversioned(csv)
+	if before == "" {
+		return ".*"
+	}
+	return "^" + regexp.QuoteMeta(before) + "v?[0-9]"
+}
+
+// unversioned returns the name of a ClusterServiceVersion without its version, or "" if that is not the end of it.
+func unversioned(csv *v1alpha1.ClusterServiceVersion) string {
 	before, found := strings.CutSuffix(csv.Name, csv.Spec.Version.String())
 	if !found {
 		before, _, found = strings.Cut(csv.Name, ".v")
 		before += "."
 	}
-	if before = strings.TrimSuffix(before, "v"); !found || before == "" {
-		return ".*"
+	if !found {
+		return ""
 	}
-	return "^" + regexp.QuoteMeta(before) + "v?[0-9]"
+	return strings.TrimSuffix(before, "v")
+}
+
+// VersionNamed returns the version with which the name of a ClusterServiceVersion ends, or "" if that does not begin as the name of the
+// running one. OLM knows the version itself only of those that it has installed.
+func VersionNamed(name string, running *v1alpha1.ClusterServiceVersion) string {
+	before := unversioned(running)
+	if version, found := strings.CutPrefix(name, before); found && before != "" {
+		return strings.TrimPrefix(version, "v")
+	}
+	return ""
 }
 
 // unpackFailed is the condition of a Subscription in which OLM reports that it could not create an InstallPlan, with reasonPlanDenied.

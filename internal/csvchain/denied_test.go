@@ -77,3 +77,24 @@ func TestDeniedUpdate(t *testing.T) {
 		})
 	}
 }
+
+func TestVersionNamed(t *testing.T) {
+	cases := map[string]struct{ reason, running, version, name, want string }{
+		"Usual":      {"Names differ in the version.", "foo.v1.0.0", "1.0.0", "foo.v2.0.0", "2.0.0"},
+		"WithoutV":   {"Some names have no v.", "foo.1.0.0", "1.0.0", "foo.1.1.0", "1.1.0"},
+		"FromV":      {"Or not always.", "foo.v1.0.0", "1.0.0", "foo.1.1.0", "1.1.0"},
+		"Prerelease": {"A version may have more parts.", "foo.v1.0.0", "1.0.0", "foo.v1.1.0-0.1664+a", "1.1.0-0.1664+a"},
+		"Another":    {"That of another operator is not known.", "foo.v1.0.0", "1.0.0", "bar.v2.0.0", ""},
+		"None":       {"Nor is that of a name without one.", "foo", "1.0.0", "foo.v2.0.0", ""},
+		"OnlyThat":   {"Nor are those of names without anything else.", "v1.0.0", "1.0.0", "v2.0.0", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			running := csv(tc.running, "", "Succeeded")
+			running.Spec.Version.Version = semver.MustParse(tc.version)
+			if got := VersionNamed(tc.name, running); got != tc.want {
+				t.Errorf("%s\n%q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

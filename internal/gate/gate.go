@@ -14,6 +14,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
+	"github.com/operator-status/operator-status/internal/versionrange"
 )
 
 // Inputs holds everything that the decision about one update depends on, as read at one moment.
@@ -30,6 +31,10 @@ type Inputs struct {
 
 	// Target is the name of the version to be installed.
 	Target string
+
+	// Versions are those that a user allows, and Version is that of Target, or empty if it is not known.
+	Versions *versionrange.Range
+	Version  string
 
 	// UpgradeHolds are those with which users hold the updates now.
 	UpgradeHolds []UserHold
@@ -144,7 +149,9 @@ func Evaluate(in Inputs) Decision {
 		if allowed == "" {
 			return in.held(holds)
 		}
-		by = append(by, allowed)
+		if !slices.Contains(by, allowed) {
+			by = append(by, allowed)
+		}
 	}
 	if len(by) == 0 {
 		return Decision{}

@@ -43,7 +43,7 @@ func ByUsers(all []holdv1alpha1.UpgradeHold, of holdv1alpha1.OperatorReference, 
 	return out
 }
 
-// userHolds returns the holds of users, which only they end, and those of them that allow the update.
+// userHolds returns the holds of users, which the operator does not end, and those of them that allow the update.
 func (in Inputs) userHolds() (holds, allowing []Hold) {
 	for i := range in.UpgradeHolds {
 		h := &in.UpgradeHolds[i]
@@ -51,6 +51,13 @@ func (in Inputs) userHolds() (holds, allowing []Hold) {
 			allowing = append(allowing, in.heldWith(h))
 		} else {
 			holds = append(holds, in.heldWith(h))
+		}
+	}
+	if h := in.versionHold(); h != nil {
+		if in.Request.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target {
+			allowing = append(allowing, *h)
+		} else {
+			holds = append(holds, *h)
 		}
 	}
 	return holds, allowing

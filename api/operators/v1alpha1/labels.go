@@ -14,6 +14,11 @@ const (
 	// user or an UpgradeHoldPolicy it names the version that this does not hold.
 	AnnotationAllowUpgrade = "operatorstatus.io/allow-upgrade"
 
+	// AnnotationVersion on a Subscription is the range of versions that it may be updated to, in the syntax of
+	// `spec.source.catalog.version` of a ClusterExtension. The built-in loops install the newest version in it. Beside OLM, the
+	// approval gate holds the update to any other version.
+	AnnotationVersion = "operatorstatus.io/version"
+
 	// AnnotationResolveAnew on a Subscription has any value. OLM resolves a Subscription again when it changes.
 	AnnotationResolveAnew = "operatorstatus.io/resolve-anew"
 

@@ -64,8 +64,8 @@ const (
 
 // Condition type of a Subscription that is normal-true.
 const (
-	// SubscriptionUpToDate is True if the newest ClusterServiceVersion of the package and channel is installed and
-	// running. If operator-status runs the loops, `status.UpToDate` has the same value; OLM's schema does not have that
+	// SubscriptionUpToDate is True if the newest ClusterServiceVersion of the package and channel, or the newest that the user
+	// allows, is installed and running. If operator-status runs the loops, `status.UpToDate` has the same value; OLM's schema does not have that
 	// field.
 	SubscriptionUpToDate SubscriptionConditionType = "UpToDate"
 )
@@ -76,6 +76,11 @@ const (
 	// running.
 	// Remedy: none, this is the desired state.
 	ReasonNewestRuns = "NewestRuns"
+
+	// ReasonNewestAllowedRuns means that the newest ClusterServiceVersion that the annotation operatorstatus.io/version of the
+	// Subscription allows is installed and running. The message names a newer one, which it does not allow.
+	// Remedy: none. To update to the newer one, change the annotation.
+	ReasonNewestAllowedRuns = "NewestAllowedRuns"
 
 	// ReasonNewestDoesNotRun means that the newest ClusterServiceVersion is not installed and running. The message
 	// explains why.
@@ -111,6 +116,16 @@ const (
 	// ReasonCSVNotInChannel means that startingCSV is not in the channel.
 	// Remedy: correct spec.startingCSV or spec.channel, or leave spec.startingCSV out to install the newest version.
 	ReasonCSVNotInChannel = "CSVNotInChannel"
+
+	// ReasonVersionNotAllowed means that the annotation operatorstatus.io/version of the Subscription does not allow the
+	// version in the message. With ResolutionFailed, the channel has no version in its range. It is also a reason of UpgradeHeld.
+	// Remedy: change the annotation, or select a channel that has a version in its range.
+	ReasonVersionNotAllowed = "VersionNotAllowed"
+
+	// ReasonVersionInvalid means that the annotation operatorstatus.io/version of the Subscription is not a range of versions. No
+	// version is allowed until it is corrected.
+	// Remedy: correct the annotation as the message states, or remove it.
+	ReasonVersionInvalid = "VersionInvalid"
 
 	// ReasonReplacesCycle means that the channel's entries replace each other in a cycle, so it has no head.
 	// Remedy: none on the cluster. The author of the catalog has to correct the channel in the message; select another
@@ -284,6 +299,11 @@ const (
 	// its `spec.installPlanApproval` is Manual.
 	// Remedy: set spec.installPlanApproval to Manual, or remove the label.
 	ReasonGateNeedsManual = "GateNeedsManual"
+
+	// ReasonVersionNeedsGate means that the Subscription has the annotation operatorstatus.io/version, which has no effect beside OLM
+	// unless operator-status approves the InstallPlans.
+	// Remedy: set spec.installPlanApproval to Manual and the label operatorstatus.io/gate to approval, or remove the annotation.
+	ReasonVersionNeedsGate = "VersionNeedsGate"
 
 	// ReasonNotHeld means that nothing holds an update.
 	// Remedy: none, this is the desired state.

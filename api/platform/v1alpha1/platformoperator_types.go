@@ -142,6 +142,12 @@ type Package struct {
 	// +kubebuilder:validation:MaxLength=253
 	Channel string `json:"channel,omitempty"`
 
+	// Version is the range of versions that may be installed, such as ">=1.2.0 <2.0.0", in the syntax of a ClusterExtension's
+	// `spec.source.catalog.version`. Defaults to any. Beside OLM, it only holds updates: startingCSV then selects the first version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
 	// Catalog that contains the package. Defaults to the manager's --default-catalog.
 	// +optional
 	Catalog *CatalogReference `json:"catalog,omitempty"`

@@ -143,6 +143,9 @@ func subscriptionOf(op *v1alpha1.PlatformOperator, existing Existing) *unstructu
 	if op.Spec.Approval != olm.ApprovalManual {
 		out.SetLabels(map[string]string{operatorsv1alpha1.LabelGate: operatorsv1alpha1.GateApproval})
 	}
+	if pkg.Version != "" {
+		out.SetAnnotations(map[string]string{operatorsv1alpha1.AnnotationVersion: pkg.Version})
+	}
 	spec := map[string]any{
 		"name": pkg.Name, "source": catalog.Name, "sourceNamespace": catalog.Namespace, "installPlanApproval": string(olm.ApprovalManual),
 	}

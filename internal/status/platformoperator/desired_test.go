@@ -255,6 +255,13 @@ func specRows() map[string]composeRow {
 				`"channel":"stable","installPlanApproval":"Manual","name":"foo","source":"operators","sourceNamespace":"global",` +
 					`"startingCSV":"foo.v1"`)},
 		},
+		"Version": {
+			reason: "The range of versions is an annotation of the Subscription.",
+			op:     []builder.Change{fromPackage(v1alpha1.Package{Name: "foo", Version: "<2.0.0"})},
+			want: []string{itsNamespace, itsGroup, strings.Replace(
+				subscription(`"installPlanApproval":"Manual","name":"foo","source":"operators","sourceNamespace":"global"`),
+				`"metadata":{`, `"metadata":{"annotations":{"operatorstatus.io/version":"\u003c2.0.0"},`, 1)},
+		},
 		"Config": {
 			reason: "The config is copied completely, including unknown fields.",
 			op: []builder.Change{configured(`{"env":[{"name":"A","value":"b"}],"tolerations":[{"tolerationSeconds":300}],` +

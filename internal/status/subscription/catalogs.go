@@ -143,6 +143,8 @@ var foundFirst = map[string]bool{
 	v1alpha1.ReasonConstraintsNotSatisfiable: true,
 	v1alpha1.ReasonUnsupportedConstraint:     true,
 	v1alpha1.ReasonCSVNotInChannel:           true,
+	v1alpha1.ReasonVersionNotAllowed:         true,
+	v1alpha1.ReasonVersionInvalid:            true,
 	v1alpha1.ReasonReplacesCycle:             true,
 	v1alpha1.ReasonBundleInvalid:             true,
 	v1alpha1.ReasonTooLarge:                  true,

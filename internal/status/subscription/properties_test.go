@@ -3,6 +3,7 @@ package subscription
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,6 +52,22 @@ func TestUpToDate(t *testing.T) {
 		if got := Compute(in).UpToDate; got != want {
 			t.Errorf("%0*b: UpToDate is %t", facts, bits, got)
 		}
+	}
+}
+
+// TestNewestAllowed verifies that the newest version that a user allows counts as the newest, and that a newer one is named.
+func TestNewestAllowed(t *testing.T) {
+	in := running()
+	in.Resolution.Beyond = "foo.v2"
+	status := Compute(in)
+	c := status.GetCondition(v1alpha1.SubscriptionUpToDate)
+	const want = "foo.v1 runs, and annotation operatorstatus.io/version does not allow the newer foo.v2"
+	if !status.UpToDate || c.Status != corev1.ConditionTrue || c.Reason != v1alpha1.ReasonNewestAllowedRuns || c.Message != want {
+		t.Errorf("UpToDate is %t, and the condition %+v", status.UpToDate, c)
+	}
+	in.Resolution.Newest = "foo.v1.1"
+	if c := Compute(in).Conditions; slices.ContainsFunc(c, func(c v1alpha1.SubscriptionCondition) bool { return c.Reason == v1alpha1.ReasonNewestAllowedRuns }) {
+		t.Error("it counts as the newest although another one is allowed")
 	}
 }
 

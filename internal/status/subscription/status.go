@@ -61,8 +61,11 @@ type Resolution struct {
 	// Next is the name of the ClusterServiceVersion to install next, or empty.
 	Next string
 
-	// Newest is the name of the newest ClusterServiceVersion in the package and channel, or empty if unknown.
+	// Newest is the name of the newest ClusterServiceVersion in the package and channel that the user allows, or empty if unknown.
 	Newest string
+
+	// Beyond is the newest one that is available if the user does not allow its version, or empty.
+	Beyond string
 
 	// Note is a message for the admin without a Problem, such as that the newest cannot be reached.
 	Note string

@@ -54,6 +54,10 @@ func upToDateCondition(in Inputs, out *v1alpha1.SubscriptionStatus) {
 	if !out.UpToDate && in.resolved().Newest == "" {
 		c.Reason = v1alpha1.ReasonNewestNotKnown
 	}
+	if beyond := in.resolved().Beyond; out.UpToDate && beyond != "" {
+		c.Reason = v1alpha1.ReasonNewestAllowedRuns
+		c.Message = fmt.Sprintf("%s runs, and annotation %s does not allow the newer %s", out.InstalledCSV, v1alpha1.AnnotationVersion, beyond)
+	}
 	set(in, out, c)
 }
 

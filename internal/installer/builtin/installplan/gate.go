@@ -22,6 +22,7 @@ import (
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/upgradehold"
+	"github.com/operator-status/operator-status/internal/versionrange"
 )
 
 // decisionLasts is how old the decision of the gate may be when the first object of an update is written. After that the gate
@@ -31,6 +32,7 @@ const decisionLasts = time.Second
 // update is a CSV of a plan that replaces a running one, or takes over the custom resources that an uninstalled one left.
 type update struct {
 	target  string
+	version string                          // of the target
 	running *v1alpha1.ClusterServiceVersion // only its name if it was uninstalled
 	left    *optin.OptIn                    // declaration of the uninstalled one, or nil
 }
@@ -44,7 +46,7 @@ func (r *Reconciler) updates(ctx context.Context, namespace string, replacements
 			return nil, err
 		}
 		if running != nil {
-			out = append(out, update{target: c.name, running: running})
+			out = append(out, update{target: c.name, version: c.version, running: running})
 			continue
 		}
 		left, err := r.uninstalled(ctx, namespace, c)
@@ -150,6 +152,7 @@ func (r *Reconciler) gather(ctx context.Context, namespace string, p *proposal) 
 		}
 		if in.Request = allowing(u, subs.Items); in.Request != nil && !in.Uninstalled {
 			in.UpgradeHolds = gate.ByUsers(holds, holdv1alpha1.SubscribedOperator(in.Request.Namespace, in.Request.Name), r.Now())
+			in.Versions, in.Version = versionrange.Parse(in.Request.Annotations[v1alpha1.AnnotationVersion]), u.version
 		}
 		out = append(out, live.Update{Inputs: in, CSV: u.running, Account: new(p.account())})
 	}

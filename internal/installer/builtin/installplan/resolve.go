@@ -147,6 +147,7 @@ func (r *Reconciler) unreadYet(namespace string) bool {
 // replacement is a CSV that a plan installs, and the one that it replaces, or empty.
 type replacement struct {
 	name, replaces string
+	version        string
 	owned          []schema.GroupKind // the kinds that it owns
 }
 
@@ -155,7 +156,8 @@ func (p *proposal) replacements() []replacement {
 	var out []replacement
 	if len(p.choices) == 0 && p.content != nil {
 		for _, b := range p.content.Bundles {
-			out = append(out, replacement{b.Name, b.Replaces, ownedBy(b.Objects)})
+			csv := declaredCSV(b.Objects)
+			out = append(out, replacement{b.Name, b.Replaces, csv.Spec.Version.String(), optin.Owned(csv)})
 		}
 	}
 	for _, c := range p.choices {
@@ -163,20 +165,20 @@ func (p *proposal) replacements() []replacement {
 		for _, kind := range c.Bundle.Provides {
 			owned = append(owned, schema.GroupKind{Group: kind.Group, Kind: kind.Kind})
 		}
-		out = append(out, replacement{c.Bundle.Name, c.Replaces, owned})
+		out = append(out, replacement{c.Bundle.Name, c.Replaces, c.Bundle.Version.String(), owned})
 	}
 	return out
 }
 
-// ownedBy returns the kinds that the CSV of a bundle owns.
-func ownedBy(objects []*unstructured.Unstructured) []schema.GroupKind {
+// declaredCSV returns the CSV of a bundle as its author wrote it, or an empty one.
+func declaredCSV(objects []*unstructured.Unstructured) *v1alpha1.ClusterServiceVersion {
 	for _, o := range objects {
 		csv := &v1alpha1.ClusterServiceVersion{}
 		if o.GetKind() == v1alpha1.ClusterServiceVersionKind && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, csv) == nil {
-			return optin.Owned(csv)
+			return csv
 		}
 	}
-	return nil
+	return &v1alpha1.ClusterServiceVersion{}
 }
 
 // account returns the service account that applies a proposal, or zero for the manager.

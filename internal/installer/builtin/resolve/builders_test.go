@@ -133,12 +133,13 @@ func update(name string, options ...option) *Installed {
 type want struct {
 	Choices      []string
 	Newest, Note string
+	Beyond       string
 	Deprecations Deprecations
 	Problem      *Problem
 }
 
 func answer(s Solution, p *Problem) want {
-	out := want{Newest: s.Newest, Note: s.Note, Deprecations: s.Deprecations, Problem: p}
+	out := want{Newest: s.Newest, Beyond: s.Beyond, Note: s.Note, Deprecations: s.Deprecations, Problem: p}
 	for _, c := range s.Choices {
 		line := fmt.Sprintf("%s from %s of %s", c.Bundle.Name, c.Channel, c.Catalog)
 		if c.Replaces != "" {

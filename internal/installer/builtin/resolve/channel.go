@@ -8,6 +8,7 @@ import (
 
 	"github.com/blang/semver/v4"
 
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 	"github.com/operator-status/operator-status/internal/messages"
 )
@@ -162,6 +163,21 @@ func newest(line []*entry, installed Installed) string {
 		return ""
 	}
 	return line[best].name
+}
+
+// kept returns a note about why the installed version is not updated, or the empty string if it is the newest one that is allowed.
+func (in Subscription) kept(from channelOffer, allowed []*entry) string {
+	limit := fmt.Sprintf("annotation %s allows only versions %s", v1alpha1.AnnotationVersion, in.Versions)
+	note := unreachable(from, allowed, in.Installed)
+	switch {
+	case in.Versions == nil:
+		return note
+	case !in.Versions.Has(in.Installed.Version.String()) && in.Installed.Name != in.Anyway:
+		return clip(fmt.Sprintf("%s is kept, although %s: it cannot be updated to any of these", in.Installed.Name, limit))
+	case note != "":
+		return clip(note + ", and " + limit)
+	}
+	return ""
 }
 
 // unreachable returns a note about the channel's newest entry if the installed version cannot be updated to it. It is

@@ -9,6 +9,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
+	"github.com/operator-status/operator-status/internal/messages"
 )
 
 // channelOffer is a channel of a package in a catalog.
@@ -102,6 +103,43 @@ func defaultChannel(pkg *catalog.Package) string {
 		return ""
 	}
 	return pkg.DefaultChannel
+}
+
+// allowed returns the entries whose versions the user allows. There is a problem if nothing is installed, and none of them can be.
+func (c channelOffer) allowed(in Subscription, line []*entry) ([]*entry, *Problem) {
+	if err := in.Versions.Err(); err != nil {
+		return nil, &Problem{Reason: v1alpha1.ReasonVersionInvalid, Message: clip(fmt.Sprintf("Annotation %s: %v", v1alpha1.AnnotationVersion, err))}
+	}
+	var out []*entry
+	for _, e := range line {
+		if in.Versions.Has(e.Bundle.Version.String()) || e.name == in.Anyway {
+			out = append(out, e)
+		}
+	}
+	if in.Installed != nil || len(out) == len(line) {
+		return out, nil
+	}
+	named := func(e *entry) bool { return e.name == in.StartingCSV }
+	switch {
+	case len(out) == 0:
+		return nil, c.notAllowed(in, fmt.Sprintf("%s has none of them: it has %s", c, versionsOf(line)))
+	case slices.ContainsFunc(line, named) && !slices.ContainsFunc(out, named):
+		return nil, c.notAllowed(in, fmt.Sprintf("spec.startingCSV is %s", in.StartingCSV))
+	}
+	return out, nil
+}
+
+func (c channelOffer) notAllowed(in Subscription, why string) *Problem {
+	return &Problem{Reason: v1alpha1.ReasonVersionNotAllowed, Message: clip(fmt.Sprintf("Annotation %s allows versions %s, and %s", v1alpha1.AnnotationVersion,
+		in.Versions, why))}
+}
+
+func versionsOf(line []*entry) string {
+	var out []string
+	for _, e := range line {
+		out = append(out, e.Bundle.Version.String())
+	}
+	return messages.List(unique(out), maxNamed, ", ")
 }
 
 // candidates returns the entries that a Subscription can install or update to, in order of preference.

@@ -14,6 +14,7 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/status/condition"
+	"github.com/operator-status/operator-status/internal/versionrange"
 )
 
 // Inputs holds everything that the bundles of one Subscription depend on.
@@ -34,6 +35,10 @@ type Subscription struct {
 	Channel string
 	// StartingCSV is the bundle of the first installation. Empty means the newest of the channel.
 	StartingCSV string
+
+	// Versions are those that the user allows. Anyway is the name of a bundle that may be installed although it is not among them.
+	Versions *versionrange.Range
+	Anyway   string
 
 	// Installed is the ClusterServiceVersion to update: the newest of this Subscription, installed or planned. Nil
 	// means that this is the first installation.
@@ -93,6 +98,9 @@ type Solution struct {
 	// empty. It is also set if the next step has a Problem.
 	Newest string
 
+	// Beyond is the newest one if all versions were allowed, unless that is Newest.
+	Beyond string
+
 	// Note informs an admin, unless a Problem is returned, that the newest bundle of the channel is unreachable, or why it
 	// cannot be installed.
 	Note string
@@ -114,7 +122,7 @@ type Problem = condition.Problem
 //
 // The first installation uses StartingCSV, or else the newest installable entry of the channel. An update is one step:
 // to the newest installable entry that replaces or skips the installed version or whose skipRange contains it. A
-// skipRange never leads to an older version. A dependency is satisfied by a present operator, else by a bundle of the
+// skipRange never leads to an older version. Only versions that the user allows count. A dependency is satisfied by a present operator, else by a bundle of the
 // same catalog, else of another one by priority. Default channels and newer bundles are preferred. If no bundle
 // provides a required kind, it is sufficient that the cluster serves it.
 func Resolve(in Inputs) (Solution, *Problem) {
@@ -128,15 +136,22 @@ func Resolve(in Inputs) (Solution, *Problem) {
 		return out, &Problem{Reason: v1alpha1.ReasonReplacesCycle, Message: clip(fmt.Sprintf(
 			"Channel %s of package %s has a replacement cycle and therefore no head: %s", offer.channel.Name, offer.name, cycle))}
 	}
-	candidates, problem := offer.candidates(in, line)
+	allowed, problem := offer.allowed(in.Subscription, line)
+	if problem != nil {
+		return out, problem
+	}
+	candidates, problem := offer.candidates(in, allowed)
 	if problem != nil {
 		return out, problem
 	}
 	if in.Installed != nil {
-		out.Newest = newest(line, *in.Installed)
+		out.Newest = newest(allowed, *in.Installed)
+		if best := newest(line, *in.Installed); best != out.Newest {
+			out.Beyond = best
+		}
 	}
 	if len(candidates) == 0 {
-		out.Note = unreachable(offer, line, in.Installed)
+		out.Note = in.kept(offer, allowed)
 		if e := offer.channel.Entries[in.Installed.Name]; e != nil {
 			out.Deprecations = deprecations(offer.pkg, offer.channel, e.Bundle)
 		}

@@ -56,8 +56,12 @@ func (m *candidates) updates(in Inputs) ([]*offer, channelOffer) {
 		return nil, from
 	}
 	line, cycle := order(from.channel)
-	entries, problem := from.candidates(in, line)
+	allowed, problem := from.allowed(in.Subscription, line)
 	if cycle != "" || problem != nil {
+		return nil, from
+	}
+	entries, problem := from.candidates(in, allowed)
+	if problem != nil {
 		return nil, from
 	}
 	var out []*offer

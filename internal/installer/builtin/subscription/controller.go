@@ -122,7 +122,7 @@ func (r *Reconciler) inputs(n *namespace, sub *v1alpha1.Subscription, res *resul
 		Subscription:    sub,
 		CatalogSources:  n.sources,
 		GlobalNamespace: n.global,
-		Resolution: &subscriptionstatus.Resolution{Newest: solution.Newest, Note: solution.Note,
+		Resolution: &subscriptionstatus.Resolution{Newest: solution.Newest, Beyond: solution.Beyond, Note: solution.Note,
 			Deprecations: subscriptionstatus.Deprecations(solution.Deprecations)},
 		Plan:      plan,
 		Installed: n.csvs[sub.Status.InstalledCSV],

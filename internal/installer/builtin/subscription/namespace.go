@@ -21,6 +21,7 @@ import (
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
+	"github.com/operator-status/operator-status/internal/versionrange"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
@@ -382,6 +383,7 @@ func (n *namespace) subscription(sub *v1alpha1.Subscription, head *v1alpha1.Clus
 	out := resolve.Subscription{
 		Namespace: sub.Namespace, Name: sub.Name, Catalog: catalogOf(sub),
 		Package: sub.Spec.Package, Channel: sub.Spec.Channel, StartingCSV: sub.Spec.StartingCSV,
+		Versions: versionrange.Of(sub), Anyway: sub.Annotations[v1alpha1.AnnotationAllowUpgrade],
 	}
 	for _, p := range n.newest {
 		if p.csv == head {

@@ -18,6 +18,7 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
+	"github.com/operator-status/operator-status/internal/versionrange"
 )
 
 // Namespace holds everything in a namespace that decides whether its updates may proceed, as read at one moment.
@@ -171,6 +172,9 @@ func (n Namespace) Update(sub *v1alpha1.Subscription) gate.Inputs {
 	out.Target = cmp.Or(csvchain.DeniedUpdate(sub, running, n.CSVs), out.Target)
 	out.Running, out.Probe, out.OperatorCondition = csvchain.Version(running), n.Probes[running.Name], n.OperatorConditions[running.Name]
 	out.Declaration = n.Declared[running.Name]
+	if sub.IsGated() {
+		out.Versions, out.Version = versionrange.Of(sub), csvchain.VersionNamed(out.Target, running)
+	}
 	out.UpgradeHolds = gate.ByUsers(n.UpgradeHolds, holdv1alpha1.SubscribedOperator(sub.Namespace, sub.Name), n.Now)
 	out.Reader = cmp.Or(n.Readers[running.Name], gate.ReportedReader(out.Probe, n.Reader))
 	return out

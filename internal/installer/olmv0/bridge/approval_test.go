@@ -105,6 +105,12 @@ func aloneRows() map[string]verdictRow {
 			n:      objecting(alone(byGate(foo()), probing("foo.v1", yes)), no, false), want: judgement{Ours: true, Gate: "OperatorConditionNotUpgradeable"},
 			message: "OperatorCondition default/foo.v1 reports Upgradeable=False: it is busy",
 		},
+		"Versions": {reason: "An update within the range of versions is approved.", n: alone(byGate(limited(foo(), "<3"))), want: allowed},
+		"ByVersion": {
+			reason: "An update beyond it is not.",
+			n:      alone(byGate(limited(foo(), "<2"))), want: judgement{Ours: true, Gate: "VersionNotAllowed"},
+			message: "annotation operatorstatus.io/version of Subscription default/foo allows versions \"<2\". The update continues when the annotation allows 2",
+		},
 		"Annotated": {
 			reason:  "An update that an administrator allows is approved, and the Event can report what was overridden.",
 			n:       alone(byGate(allowing(foo(), "foo.v2")), probing("foo.v1", no)),

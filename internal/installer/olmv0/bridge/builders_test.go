@@ -52,6 +52,11 @@ func allowing(sub *v1alpha1.Subscription, csv string) *v1alpha1.Subscription {
 	return sub
 }
 
+func limited(sub *v1alpha1.Subscription, versions string) *v1alpha1.Subscription {
+	sub.Annotations = map[string]string{"operatorstatus.io/version": versions}
+	return sub
+}
+
 // referring makes the status refer to an InstallPlan, as OLM does for the Subscriptions that it updates.
 func referring(sub *v1alpha1.Subscription, plan string) *v1alpha1.Subscription {
 	sub.Status.InstallPlanRef = &corev1.ObjectReference{Kind: "InstallPlan", Namespace: "default", Name: plan}

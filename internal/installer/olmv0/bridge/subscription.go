@@ -93,6 +93,9 @@ func Conditions(in Inputs) []v1alpha1.SubscriptionCondition {
 	if c := in.gateWithoutEffect(status); c != nil {
 		in.set(&status, *c)
 	}
+	if c := in.versionWithoutEffect(status); c != nil {
+		in.set(&status, *c)
+	}
 	in.set(&status, in.upToDate(status))
 	for _, t := range ownTypes {
 		if c := status.GetCondition(t); c.Status != corev1.ConditionUnknown {
@@ -347,6 +350,19 @@ func (in Inputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1
 		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonGateNeedsManual,
 		Message: fmt.Sprintf("Label %s=%s has no effect unless spec.installPlanApproval is Manual: OLM approves Automatic InstallPlans itself",
 			v1alpha1.LabelGate, v1alpha1.GateApproval),
+	}
+}
+
+// versionWithoutEffect returns the condition that the annotation for the allowed versions is set without effect, or nil.
+func (in Inputs) versionWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
+	annotated := in.Subscription.Annotations[v1alpha1.AnnotationVersion] != ""
+	if c := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld); !annotated || in.Subscription.IsGated() || c.Status == corev1.ConditionTrue {
+		return nil
+	}
+	return &v1alpha1.SubscriptionCondition{
+		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonVersionNeedsGate,
+		Message: fmt.Sprintf("Annotation %s has no effect unless spec.installPlanApproval is Manual and label %s is %s: OLM does not read it",
+			v1alpha1.AnnotationVersion, v1alpha1.LabelGate, v1alpha1.GateApproval),
 	}
 }
 

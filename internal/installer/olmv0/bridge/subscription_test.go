@@ -519,6 +519,17 @@ func TestUpgradeHeld(t *testing.T) {
 			in:     with(settled(), label), want: "False/GateNeedsManual",
 			message: "Label operatorstatus.io/gate=approval has no effect unless spec.installPlanApproval is Manual: OLM approves Automatic InstallPlans itself",
 		},
+		"VersionNeedsGate": {
+			reason: "OLM does not know the range of versions, so it has no effect without the gate, which is reported.",
+			in:     with(settled(), func(in *Inputs) { limited(in.Subscription, "<2") }), want: "False/VersionNeedsGate",
+			message: "Annotation operatorstatus.io/version has no effect unless spec.installPlanApproval is Manual and label operatorstatus.io/gate is approval: " +
+				"OLM does not read it",
+		},
+		"VersionHasGate": {
+			reason: "With the gate it takes effect.",
+			in:     with(settled(), func(in *Inputs) { limited(byGate(in.Subscription), "<2") }), want: "False/NotHeld",
+			message: "No update is held",
+		},
 		"GateHasManual": {
 			reason: "With Manual approval it takes effect.",
 			in:     with(settled(), func(in *Inputs) { byGate(in.Subscription) }), want: "False/NotHeld",
