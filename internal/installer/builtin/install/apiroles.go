@@ -29,6 +29,7 @@ var accessLevels = []struct {
 // the CSV owns. CSVs in different namespaces may own the same API, so the roles are the same for all and belong to
 // none.
 func apiRoles(in Install, out *Rendered) {
+	before := len(out.Objects)
 	seen := map[string]bool{}
 	for _, owned := range in.Grant.APIs {
 		plural, group, ok := strings.Cut(owned.CRD, ".")
@@ -47,6 +48,9 @@ func apiRoles(in Install, out *Rendered) {
 			Verbs: []string{"get"}, APIGroups: []string{apiextensionsv1.GroupName},
 			Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{owned.CRD},
 		}))
+	}
+	for i := range out.Objects[before:] {
+		out.Objects[before+i].Alike = true
 	}
 }
 

@@ -100,6 +100,9 @@ type Object struct {
 
 	// Right is true if the object grants the operator permissions: its service accounts, and their roles and bindings.
 	Right bool
+
+	// Alike is true if the object differs from others only in the API that it is for: if one of them can be written, so can all.
+	Alike bool
 }
 
 // Phase returns the phase in which the object is applied. Objects of the same phase do not depend on each other, and
