@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,41 +34,60 @@ const (
 	byOperator = "operator"
 )
 
-// index adds the indexes, which starts to watch these kinds.
-func index(c cache.Cache) error {
-	ctx := context.Background()
+// index is an index of the cache.
+type index struct {
+	of   client.Object
+	name string
+	keys client.IndexerFunc
+}
+
+// indexes returns those that Cache reads by.
+func indexes() []index {
+	var out []index
 	for _, kind := range []client.Object{&rbacv1.ClusterRoleBinding{}, &rbacv1.RoleBinding{}} {
-		if err := c.IndexField(ctx, kind, byAccount, func(o client.Object) []string {
+		out = append(out, index{kind, byAccount, func(o client.Object) []string {
 			var out []string
 			for _, account := range AccountsIn(o) {
 				out = append(out, account.String())
 			}
 			slices.Sort(out)
 			return slices.Compact(out)
-		}); err != nil {
-			return fmt.Errorf("indexing the bindings of roles: %w", err)
-		}
+		}})
 	}
 	for _, kind := range Kinds() {
 		for name, key := range map[string]func(installer.Workload) string{
 			byAccount:  func(w installer.Workload) string { return w.Account().String() },
 			byOperator: func(w installer.Workload) string { return controllers.Owner(w).String() },
 		} {
-			if err := c.IndexField(ctx, kind, name, func(o client.Object) []string {
+			out = append(out, index{kind, name, func(o client.Object) []string {
 				w, _ := installer.WorkloadOf(o)
 				return []string{key(w)}
-			}); err != nil {
-				return fmt.Errorf("indexing workloads: %w", err)
-			}
+			}})
 		}
 	}
-	return nil
+	return out
 }
 
 // roles has the results of Served, since thousands of workloads may have one service account, and an account thousands of roles.
 type roles struct {
-	index func() error
 	known kube.Memo[question, controllers.Served]
+
+	mu      sync.Mutex
+	missing []index
+}
+
+// index adds the indexes, which starts to watch their kinds. The API server may not answer which these are, so one that cannot be added
+// is added later.
+func (r *roles) index(ctx context.Context, c cache.Cache) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ; len(r.missing) > 0; r.missing = r.missing[1:] {
+		i := r.missing[0]
+		if err := c.IndexField(ctx, i.of, i.name, i.keys); err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", i.of, i.name, err)
+		}
+	}
+	return nil
 }
 
 // question is what an account serves of CustomResourceDefinitions, by a hash of their names.
@@ -99,7 +119,7 @@ func AccountsIn(binding client.Object) []types.NamespacedName {
 
 // served reads the roles of a service account.
 func (c Cache) served(ctx context.Context, account types.NamespacedName, definitions []string) (controllers.Served, error) {
-	if err := c.roles.index(); err != nil {
+	if err := c.roles.index(ctx, c.Cache); err != nil {
 		return nil, err
 	}
 	var cluster installer.Cluster
@@ -135,7 +155,7 @@ func (c Cache) RunAs(ctx context.Context, account types.NamespacedName) ([]insta
 
 // workloads returns those that indexes select.
 func (c Cache) workloads(ctx context.Context, options ...client.ListOption) ([]installer.Workload, error) {
-	if err := c.roles.index(); err != nil {
+	if err := c.roles.index(ctx, c.Cache); err != nil {
 		return nil, err
 	}
 	return c.list(ctx, options...)

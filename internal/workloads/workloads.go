@@ -4,7 +4,6 @@ package workloads
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +26,7 @@ type Cache struct {
 
 // New returns a Cache with Options.
 func New(c cache.Cache) Cache {
-	return Cache{c, &roles{index: sync.OnceValue(func() error { return index(c) })}}
+	return Cache{c, &roles{missing: indexes()}}
 }
 
 // Options returns the options of the cache.
