@@ -265,3 +265,14 @@ func TestDocumentation(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitedByUser verifies that why names the newer version of an operator that is as new as its user allows.
+func TestLimitedByUser(t *testing.T) {
+	op := operators()[0]
+	op.Notices, op.Limited = nil, "bar.v2.0.0 runs, and annotation operatorstatus.io/version does not allow the newer bar.v3.0.0"
+	var out bytes.Buffer
+	explain(&out, op, now, 0)
+	if want := "apps/bar: " + op.Limited + ". Nothing blocks it.\n"; out.String() != want {
+		t.Errorf("it is %q, want %q", out.String(), want)
+	}
+}

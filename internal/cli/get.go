@@ -266,7 +266,7 @@ func asObject(op operator.Operator) unstructured.Unstructured {
 	}
 	for field, value := range map[string]string{
 		"package": op.Package, "channel": op.Channel, "catalog": op.Catalog, "platformOperator": op.PlatformOperator,
-		"clusterServiceVersion": op.Installed, "installer": op.Installer, "version": op.Version, "update": op.Update, "blocked": string(op.Blocked()),
+		"clusterServiceVersion": op.Installed, "installer": op.Installer, "version": op.Version, "update": op.Update, "limited": op.Limited, "blocked": string(op.Blocked()),
 	} {
 		if value != "" {
 			object[field] = value

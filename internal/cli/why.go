@@ -118,6 +118,8 @@ func summary(op operator.Operator) string {
 	switch {
 	case op.Update != "":
 		out += ", and is to be updated to " + op.Update
+	case op.Limited != "":
+		out = messages.Line(op.Limited)
 	case op.UpToDate == metav1.ConditionTrue:
 		out += ", and is up to date"
 	case op.UpToDate == metav1.ConditionUnknown && len(op.Blockers) == 0:

@@ -48,6 +48,9 @@ type Operator struct {
 	Version   string // its version
 	UpToDate  metav1.ConditionStatus
 
+	// Limited is why it counts as up to date although there is a newer version, or empty.
+	Limited string
+
 	// Update is the name of the version to be installed next, or empty.
 	Update string
 

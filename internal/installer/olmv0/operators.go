@@ -163,7 +163,10 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 	}
 	plan := n.planOf(sub)
 	status := &v1alpha1.SubscriptionStatus{Conditions: conditions(sub, n, plan, catalog)}
-	out.UpToDate = metav1.ConditionStatus(status.GetCondition(v1alpha1.SubscriptionUpToDate).Status)
+	upToDate := status.GetCondition(v1alpha1.SubscriptionUpToDate)
+	if out.UpToDate = metav1.ConditionStatus(upToDate.Status); upToDate.Reason == v1alpha1.ReasonNewestAllowedRuns {
+		out.Limited = upToDate.Message
+	}
 
 	csv := csvchain.Running(n.CSVs, cmp.Or(sub.Status.InstalledCSV, sub.Status.CurrentCSV))
 	describe(&out, csv, n)

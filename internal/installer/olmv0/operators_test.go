@@ -465,3 +465,20 @@ func TestWorstFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitedByUser verifies that an operator that is as new as its user allows has the message about the newer version.
+func TestLimitedByUser(t *testing.T) {
+	in := Cluster{
+		Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v1")}, CatalogSources: []olm.CatalogSource{catalog()},
+		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseSucceeded)},
+	}
+	const message = "foo.v1 runs, and annotation operatorstatus.io/version does not allow the newer foo.v2"
+	for reason, want := range map[string]string{v1alpha1.ReasonNewestRuns: "", v1alpha1.ReasonNewestAllowedRuns: message} {
+		in.Subscriptions[0].Status.Conditions = []v1alpha1.SubscriptionCondition{
+			{Type: v1alpha1.SubscriptionUpToDate, Status: corev1.ConditionTrue, Reason: reason, Message: message},
+		}
+		if got := Operators(in)[0]; got.Limited != want || got.UpToDate != metav1.ConditionTrue {
+			t.Errorf("with reason %s, UpToDate is %s, and Limited %q", reason, got.UpToDate, got.Limited)
+		}
+	}
+}
