@@ -3,11 +3,7 @@ package workloads
 import (
 	"context"
 
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
-
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
-	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/probepolicy"
 )
@@ -43,15 +39,4 @@ func (c Cache) Operators(ctx context.Context, definitions []string, known []hold
 		out = append(out, of)
 	}
 	return out, nil
-}
-
-// Moves selects the events of workloads that appear, go, or may belong to another operator or serve other CustomResourceDefinitions now.
-var Moves predicate.Predicate = predicate.Funcs{UpdateFunc: moved}
-
-// moved reports whether a workload may belong to another operator now, or serve other CustomResourceDefinitions.
-func moved(e event.UpdateEvent) bool {
-	before, _ := installer.WorkloadOf(e.ObjectOld)
-	after, _ := installer.WorkloadOf(e.ObjectNew)
-	return before.ServiceAccount != after.ServiceAccount || before.OfCSV != after.OfCSV || before.Controlled != after.Controlled ||
-		controllers.Owner(before) != controllers.Owner(after)
 }

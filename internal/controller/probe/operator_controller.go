@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -81,9 +80,9 @@ func (r *OperatorReconciler) SetupWithManager(mgr manager.Manager) error {
 	exists := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 	c, err := builder.TypedControllerManagedBy[holdv1alpha1.OperatorReference](mgr).
 		Named("probe-operator").
-		Watches(&holdv1alpha1.ProbePolicy{}, enqueue(r.all)).
-		Watches(&apiextensions.CustomResourceDefinition{}, enqueue(r.named), builder.WithPredicates(exists)).
-		Watches(&v1alpha1.Probe{}, enqueue(ofProbe)).
+		Watches(&holdv1alpha1.ProbePolicy{}, workloads.Enqueue(r.all)).
+		Watches(&apiextensions.CustomResourceDefinition{}, workloads.Enqueue(r.named), builder.WithPredicates(exists)).
+		Watches(&v1alpha1.Probe{}, workloads.Enqueue(workloads.OfProbe)).
 		Build(r)
 	if err != nil {
 		return err
@@ -99,12 +98,12 @@ func (r *OperatorReconciler) watch(c controller.TypedController[holdv1alpha1.Ope
 		return !e.IsInInitialList
 	}}
 	for _, kind := range workloads.RoleKinds() {
-		if err := c.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, enqueue(r.bound), predicate.Predicate(later))); err != nil {
+		if err := c.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, workloads.Enqueue(r.bound), predicate.Predicate(later))); err != nil {
 			return err
 		}
 	}
 	for _, kind := range workloads.Kinds() {
-		if err := c.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, enqueue(ofWorkload), workloads.Moves)); err != nil {
+		if err := c.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, workloads.Enqueue(ofWorkload), workloads.Moves)); err != nil {
 			return err
 		}
 	}
@@ -120,7 +119,7 @@ func (r *OperatorReconciler) all(ctx context.Context, _ client.Object) []holdv1a
 		return r.failed(ctx, err)
 	}
 	for i := range list.Items {
-		out = append(out, ofProbe(ctx, &list.Items[i])...)
+		out = append(out, workloads.OfProbe(ctx, &list.Items[i])...)
 	}
 	if !r.looking.Load() {
 		return out
@@ -177,17 +176,6 @@ func ownersOf(found []installer.Workload) []holdv1alpha1.OperatorReference {
 		}
 	}
 	return out
-}
-
-func enqueue(of handler.TypedMapFunc[client.Object, holdv1alpha1.OperatorReference]) handler.TypedEventHandler[client.Object, holdv1alpha1.OperatorReference] {
-	return handler.TypedEnqueueRequestsFromMapFunc(of)
-}
-
-func ofProbe(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference {
-	if named, ok := holdv1alpha1.ProbedOperator(o.(*v1alpha1.Probe)); ok {
-		return []holdv1alpha1.OperatorReference{named}
-	}
-	return nil
 }
 
 func ofWorkload(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference {

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -186,10 +185,10 @@ func objectOf(installed *installer.Installed) client.Object {
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	c, err := builder.TypedControllerManagedBy[holdv1alpha1.OperatorReference](mgr).
 		Named("upgradehold").
-		Watches(&v1alpha1.Probe{}, enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return ofProbe(o) })).
-		Watches(&holdv1alpha1.UpgradeHold{}, enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return ofHold(o) })).
-		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, enqueue(r.all)).
-		WatchesRawSource(source.TypedKind[client.Object](r.Index, &corev1.ConfigMap{}, enqueue(r.unindexed))).
+		Watches(&v1alpha1.Probe{}, workloads.Enqueue(workloads.OfProbe)).
+		Watches(&holdv1alpha1.UpgradeHold{}, workloads.Enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return ofHold(o) })).
+		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, workloads.Enqueue(r.all)).
+		WatchesRawSource(source.TypedKind[client.Object](r.Index, &corev1.ConfigMap{}, workloads.Enqueue(r.unindexed))).
 		Build(r)
 	if err != nil {
 		return err
@@ -198,7 +197,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	r.controller = c
 	r.watchChanges = sync.OnceValue(func() error {
 		for _, kind := range r.Kinds {
-			parts := enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return r.Parts(o) })
+			parts := workloads.Enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return r.Parts(o) })
 			if err := c.Watch(source.TypedKind(r.Changes, kind, parts)); err != nil {
 				return err
 			}
@@ -210,26 +209,12 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 
 // WatchNamed enqueues the operators of an installer when an object of their name changes.
 func (r *Reconciler) WatchNamed(kind client.Object, installer holdv1alpha1.Installer) error {
-	named := enqueue(func(ctx context.Context, o client.Object) []holdv1alpha1.OperatorReference {
+	named := workloads.Enqueue(func(ctx context.Context, o client.Object) []holdv1alpha1.OperatorReference {
 		return slices.DeleteFunc(r.all(ctx, o), func(of holdv1alpha1.OperatorReference) bool {
 			return of.Installer != installer || of.Name != o.GetName()
 		})
 	})
 	return r.controller.Watch(source.TypedKind(r.Changes, kind, named))
-}
-
-// mapping returns the operators that an object is about.
-type mapping = handler.TypedMapFunc[client.Object, holdv1alpha1.OperatorReference]
-
-func enqueue(of mapping) handler.TypedEventHandler[client.Object, holdv1alpha1.OperatorReference] {
-	return handler.TypedEnqueueRequestsFromMapFunc(of)
-}
-
-func ofProbe(o client.Object) []holdv1alpha1.OperatorReference {
-	if named, ok := holdv1alpha1.ProbedOperator(o.(*v1alpha1.Probe)); ok {
-		return []holdv1alpha1.OperatorReference{named}
-	}
-	return nil
 }
 
 func ofHold(o client.Object) []holdv1alpha1.OperatorReference {
@@ -267,7 +252,7 @@ func (r *Reconciler) all(ctx context.Context, _ client.Object) []holdv1alpha1.Op
 	}
 	var out []holdv1alpha1.OperatorReference
 	for i := range probes.Items {
-		out = append(out, ofProbe(&probes.Items[i])...)
+		out = append(out, workloads.OfProbe(ctx, &probes.Items[i])...)
 	}
 	for i := range holds.Items {
 		out = append(out, ofHold(&holds.Items[i])...)
