@@ -170,7 +170,8 @@ func below(s *apiextensions.JSONSchemaProps, step expression.Step) *apiextension
 	return s.AdditionalProperties.Schema
 }
 
-// neverEqual returns that a field never has one of the texts that it is compared with, or "".
+// neverEqual returns that a field never has any of the texts that it is compared with, or "". It may have had others in another version of
+// the operator.
 func neverEqual(field *apiextensions.JSONSchemaProps, c expression.Comparison) string {
 	if len(field.Enum) == 0 {
 		return ""
@@ -183,10 +184,15 @@ func neverEqual(field *apiextensions.JSONSchemaProps, c expression.Comparison) s
 		}
 		texts, values = append(texts, text), append(values, strconv.Quote(text))
 	}
+	var never []string
 	for _, v := range c.Texts() {
-		if !slices.Contains(texts, v) {
-			return fmt.Sprintf("the field is never %q, it is one of %s", v, messages.List(values, mostNamed, ", "))
+		if slices.Contains(texts, v) {
+			return ""
 		}
+		never = append(never, strconv.Quote(v))
 	}
-	return ""
+	if len(never) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the field is never %s, it is one of %s", messages.List(never, mostNamed, " or "), messages.List(values, mostNamed, ", "))
 }

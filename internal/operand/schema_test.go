@@ -62,6 +62,8 @@ func TestMismatch(t *testing.T) {
 		"Object":     {"An object cannot be compared.", `status.nodes == "Up"`, "status.nodes is an array"},
 		"Enum":       {"A value of an enumeration can be compared.", `status.phase in ("Running", "Failed")`, ""},
 		"NotInEnum":  {"A value that the field never has is named.", `status.phase != "Ready"`, `the field is never "Ready", it is one of "Running", "Failed"`},
+		"SomeInEnum": {"One value that the field can have is enough.", `status.phase in ("Ready", "Running")`, ""},
+		"NoneInEnum": {"None is not.", `status.phase in ("Ready", "Up")`, `the field is never "Ready" or "Up", it is one of "Running", "Failed"`},
 		"SecondPath": {"The second field is checked, too.", `status.ready < spec.size`, "there is no field spec.size"},
 	}
 	crd := &apiextensions.CustomResourceDefinition{}
