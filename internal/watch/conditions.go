@@ -104,20 +104,17 @@ func (c *conditionReader) has(number uint8) bool {
 }
 
 // reasonOf returns the reason of the condition with that number, and whether that is stale. It is absent without such a
-// condition or a reason.
+// condition. One without a reason has an empty one, which most programs omit.
 func (c *conditionReader) reasonOf(number uint8, generation, seen int64) (reason expression.Scalar, stale bool) {
 	for _, f := range c.found {
 		if f.number != number {
 			continue
 		}
 		text := c.texts[f.reason.start:f.reason.end]
-		switch {
-		case f.status == observed.Unreadable:
-			reason.Kind = expression.Other
-		case len(text) > 0:
-			reason = expression.Scalar{Kind: expression.String, Text: text}
+		if f.status == observed.Unreadable {
+			return expression.Scalar{Kind: expression.Other}, f.isStale(generation, seen)
 		}
-		return reason, f.isStale(generation, seen)
+		return expression.Scalar{Kind: expression.String, Text: text}, f.isStale(generation, seen)
 	}
 	return reason, false
 }

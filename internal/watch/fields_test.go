@@ -65,8 +65,10 @@ func TestDecodeFields(t *testing.T) {
 		"SpecNotStale": {"A spec is never stale.", `{"metadata":{"generation":3},"status":{"observedGeneration":2},"spec":{"suspend":true}}`, []string{"spec.suspend == true"}, conditions(has("spec.suspend == true", observed.True))},
 		"Reason": {"The reason of a condition is compared.", `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Paused"}]}}`, []string{"Ready", `Ready.reason == "Paused"`},
 			conditions(has("Ready", observed.False), has(`Ready.reason == "Paused"`, observed.True))},
-		"NoReason":   {"A condition without a reason is not reported.", `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`, []string{"Ready", `Ready.reason == "A"`}, conditions(has("Ready", observed.False))},
-		"ReasonOnly": {"A reason is compared if nothing needs the status.", `{"status":{"conditions":{"Ready":{"status":"Unknown","reason":"A"}}}}`, []string{"Ready", `Ready.reason == "A"`}, conditions(has("Ready", observed.Unknown), has(`Ready.reason == "A"`, observed.True))},
+		"NoReason": {"A condition without a reason has another one.", `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`, []string{"Ready", `Ready.reason == "A"`},
+			conditions(has("Ready", observed.False), has(`Ready.reason == "A"`, observed.False))},
+		"NoCondition": {"That of a condition that is absent is not known.", `{"status":{"conditions":[{"type":"Other","status":"False"}]}}`, []string{"Ready", `Ready.reason == "A"`}, conditions()},
+		"ReasonOnly":  {"A reason is compared if nothing needs the status.", `{"status":{"conditions":{"Ready":{"status":"Unknown","reason":"A"}}}}`, []string{"Ready", `Ready.reason == "A"`}, conditions(has("Ready", observed.Unknown), has(`Ready.reason == "A"`, observed.True))},
 		"NewestReason": {"Of a condition that occurs twice, the reason of the newest counts.", `{"status":{"conditions":[
 			{"type":"Ready","status":"True","reason":"A","lastTransitionTime":"2026-01-02T00:00:00Z"},{"type":"Ready","status":"True","reason":"B","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
 			[]string{"Ready", `Ready.reason == "A"`}, conditions(has("Ready", observed.True), has(`Ready.reason == "A"`, observed.True))},
