@@ -109,12 +109,15 @@ var tolerated = map[string]string{
 	"operator.knative.dev/KnativeEventing/progressing":                     "as above",
 	"operator.knative.dev/KnativeEventing/degraded":                        "as above",
 	"cert-manager.io/Certificate/degraded_configError":                     "nothing is under way, and the next version may be the remedy",
-	"monitoring.coreos.com/Prometheus/progressing":                         "Available has the status Degraded, which does not exist: the Probe reports it as unreadable",
+	"helm.toolkit.fluxcd.io/HelmRelease/degraded":                          "nothing is under way until the next try",
 	"kustomize.toolkit.fluxcd.io/Kustomization/degraded":                   "nothing is under way",
 	"nmstate.io/NodeNetworkConfigurationPolicy/degraded_failedToConfigure": "nothing is under way: nmstate has rolled back",
 	"cdi.kubevirt.io/DataVolume/progressing_containercreating":             "nothing has been imported yet",
 	"cdi.kubevirt.io/DataVolume/degraded_badurl":                           "nothing is imported",
+	"services.cloud.sap.com/ServiceInstance/deleting":                      "a deletion is no condition",
+	"services.cloud.sap.com/ServiceInstance/degraded":                      "nothing is under way: the service broker has refused it",
 	"services.cloud.sap.com/ServiceBinding/deleting":                       "a deletion is no condition",
+	"services.cloud.sap.com/ServiceBinding/degraded":                       "as above",
 	"rabbitmq.com/RabbitmqCluster/degraded_badconfig":                      "there are no pods yet",
 	"elasticsearch.k8s.elastic.co/Elasticsearch/progressing":               "green and Ready, and a sum over lists cannot be compared",
 	"beat.k8s.elastic.co/Beat/progressing":                                 "its health is absent",
@@ -158,6 +161,9 @@ func ownCases(t *testing.T, policy holdv1alpha1.ProbePolicy) map[string]map[stri
 // crdOf returns the name of the CustomResourceDefinition of a kind, of those that a policy names.
 func crdOf(kind schema.GroupKind, cases map[string]map[string]policyCase) string {
 	singular := strings.ToLower(kind.Kind)
+	if kind.Kind == "MongoDBOpsManager" {
+		singular = "opsmanager"
+	}
 	for _, plural := range []string{singular, singular + "s", singular + "es", strings.TrimSuffix(singular, "y") + "ies"} {
 		if name := plural + "." + kind.Group; cases[name] != nil {
 			return name
