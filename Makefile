@@ -128,16 +128,20 @@ FLUX := $(addprefix $(BIN)/neighbours/,source-controller kustomize-controller he
 
 OLMV1 := $(addprefix $(BIN)/neighbours/,catalogd operator-controller)
 
+# Each test of e2e/gitops has a cluster of its own: objects of a program that has ended, with its finalizers, would be in the way of another.
+GITOPS := $(filter-out func TestMain,$(shell grep -ho '^func Test[A-Za-z]*' e2e/gitops/*_test.go))
+gitops = @for test in $(1); do E2E_NEIGHBOURS=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/gitops -run "^$$test$$" || exit 1; done
+
 .PHONY: e2e-installers
 e2e-installers: build tools olm argocd $(BIN)/helm $(FLUX) $(OLMV1) ## Tell the story of a held update with every installer: OLM v0 and v1, Helm, Flux, Argo CD, kubectl and the built-in loops.
 	@go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/installers
-	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/gitops -run "TestHeld|TestPreSync|TestTogether|TestPoliciesInGit"
+	$(call gitops,$(filter-out TestArgoCD TestFlux,$(GITOPS)))
 	@go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/olm -run 'TestUpgradeHold$$|TestApprovalGate'
 	@go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/lifecycle -run 'TestUpdate$$'
 
 .PHONY: e2e-neighbours
 e2e-neighbours: build tools argocd $(BIN)/cosign $(FLUX) check-bundle test-images ## Test against other projects' programs that take long to build: Argo CD and Flux sync operators; cosign signs, the manager verifies; operator-sdk generates and validates the bundle; ko builds a release; Grafana's linter checks the dashboard.
-	@E2E_NEIGHBOURS=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/gitops
+	$(call gitops,$(GITOPS))
 	@cd hack/monitoring && go test -count=1 ./...
 	@go test -count=1 -v ./internal/installer/builtin/catalog/store -run TestCosign -args -cosign $(BIN)/cosign
 

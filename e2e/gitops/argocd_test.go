@@ -39,8 +39,8 @@ spec:
     retry: {limit: -1, backoff: {duration: 1s, maxDuration: 5s}}
 `
 
-// operators is the content of Git: an operator and, in a later wave, its custom resource; a Probe; and an operator of a
-// PlatformOperator.
+// operators is the content of Git: an operator and, in a later wave, its custom resource; and an operator of a
+// PlatformOperator, with its Probe in that wave.
 const operators = `
 apiVersion: operators.coreos.com/v1
 kind: OperatorGroup
@@ -54,11 +54,9 @@ spec: {name: synced, channel: stable, source: CATALOG, sourceNamespace: olm}
 ---
 apiVersion: operators.coreos.com/v1alpha1
 kind: Probe
-metadata: {name: by-hand}
+metadata: {name: composed-operator.v1.0.0, namespace: composed, annotations: {argocd.argoproj.io/sync-wave: "1"}}
 spec:
-  serviceAccountName: synced-operator
-  namespaces: [NAMESPACE]
-  probeResources: [{name: synceds.synced.example.com, upgradeable: "!Migrating"}]
+  probeResources: [{name: composeds.composed.example.com, upgradeable: "!Migrating"}]
 ---
 apiVersion: platform.openshift.io/v1alpha1
 kind: PlatformOperator
