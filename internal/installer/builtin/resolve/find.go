@@ -107,6 +107,9 @@ func defaultChannel(pkg *catalog.Package) string {
 
 // allowed returns the entries whose versions the user allows. There is a problem if nothing is installed, and none of them can be.
 func (c channelOffer) allowed(in Subscription, line []*entry) ([]*entry, *Problem) {
+	if in.Versions == nil {
+		return line, nil
+	}
 	if err := in.Versions.Err(); err != nil {
 		return nil, &Problem{Reason: v1alpha1.ReasonVersionInvalid, Message: clip(fmt.Sprintf("Annotation %s: %v", v1alpha1.AnnotationVersion, err))}
 	}

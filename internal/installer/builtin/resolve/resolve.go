@@ -146,8 +146,10 @@ func Resolve(in Inputs) (Solution, *Problem) {
 	}
 	if in.Installed != nil {
 		out.Newest = newest(allowed, *in.Installed)
-		if best := newest(line, *in.Installed); best != out.Newest {
-			out.Beyond = best
+		if len(allowed) < len(line) {
+			if best := newest(line, *in.Installed); best != out.Newest {
+				out.Beyond = best
+			}
 		}
 	}
 	if len(candidates) == 0 {
