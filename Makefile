@@ -129,7 +129,7 @@ FLUX := $(addprefix $(BIN)/neighbours/,source-controller kustomize-controller he
 OLMV1 := $(addprefix $(BIN)/neighbours/,catalogd operator-controller)
 
 # Each test of e2e/gitops has a cluster of its own: objects of a program that has ended, with its finalizers, would be in the way of another.
-GITOPS := $(filter-out func TestMain,$(shell grep -ho '^func Test[A-Za-z]*' e2e/gitops/*_test.go))
+GITOPS = $(filter-out func TestMain,$(shell grep -ho '^func Test[A-Za-z]*' e2e/gitops/*_test.go))
 gitops = @for test in $(1); do E2E_NEIGHBOURS=1 go test -count=1 -timeout=30m -v $(GO_TEST_ARGS) ./e2e/gitops -run "^$$test$$" || exit 1; done
 
 .PHONY: e2e-installers
