@@ -117,6 +117,11 @@ func (in Inputs) Override() Override {
 	if in.Request == nil || in.beyondAnnotation() {
 		return Override{Object: operator.Ref{Kind: kindOperatorCondition, Namespace: in.Running.Namespace, Name: in.Running.Name}}
 	}
-	_, replaces := in.Request.Annotations[v1alpha1.AnnotationAllowUpgrade]
-	return Override{Object: in.Request.Ref, Resource: in.Request.Resource, Target: in.Target, Replaces: replaces}
+	return in.allowingOn(in.Request.Ref, in.Request.Resource, in.Request.Annotations)
+}
+
+// allowingOn returns the override by the annotation of an object that has these annotations.
+func (in Inputs) allowingOn(object operator.Ref, resource string, annotations map[string]string) Override {
+	_, replaces := annotations[v1alpha1.AnnotationAllowUpgrade]
+	return Override{Object: object, Resource: resource, Target: in.Target, Replaces: replaces}
 }

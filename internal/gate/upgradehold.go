@@ -86,8 +86,7 @@ func (in Inputs) heldWith(h *UserHold) Hold {
 		out.Cause += ". " + messages.Line(h.Problem)
 	}
 	if policy != "" {
-		_, replaces := h.Annotations[v1alpha1.AnnotationAllowUpgrade]
-		out.Override = Override{Object: out.By, Resource: upgradeHolds, Target: in.Target, Replaces: replaces}
+		out.Override = in.allowingOn(out.By, upgradeHolds, h.Annotations)
 	}
 	return out
 }

@@ -11,10 +11,9 @@ func (in Inputs) versionHold() *Hold {
 	if in.Request == nil || in.Versions.Has(in.Version) {
 		return nil
 	}
-	_, replaces := in.Request.Annotations[v1alpha1.AnnotationAllowUpgrade]
 	out := &Hold{
 		Reason: v1alpha1.ReasonVersionNotAllowed, By: in.Request.Ref, Target: in.Target,
-		Override: Override{Object: in.Request.Ref, Resource: in.Request.Resource, Target: in.Target, Replaces: replaces},
+		Override: in.allowingOn(in.Request.Ref, in.Request.Resource, in.Request.Annotations),
 	}
 	annotation := "annotation " + v1alpha1.AnnotationVersion + " of " + in.Request.String()
 	switch err := in.Versions.Err(); {

@@ -20,8 +20,8 @@ type Range struct {
 	err         error
 }
 
-// Of returns the range of a Subscription.
-func Of(sub *v1alpha1.Subscription) *Range { return Parse(sub.Annotations[v1alpha1.AnnotationVersion]) }
+// Of returns the range in the annotations of a Subscription.
+func Of(annotations map[string]string) *Range { return Parse(annotations[v1alpha1.AnnotationVersion]) }
 
 // Parse parses a range. An empty text is any version. An invalid range has none.
 func Parse(text string) *Range {

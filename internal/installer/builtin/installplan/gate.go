@@ -152,7 +152,7 @@ func (r *Reconciler) gather(ctx context.Context, namespace string, p *proposal) 
 		}
 		if in.Request = allowing(u, subs.Items); in.Request != nil && !in.Uninstalled {
 			in.UpgradeHolds = gate.ByUsers(holds, holdv1alpha1.SubscribedOperator(in.Request.Namespace, in.Request.Name), r.Now())
-			in.Versions, in.Version = versionrange.Parse(in.Request.Annotations[v1alpha1.AnnotationVersion]), u.version
+			in.Versions, in.Version = versionrange.Of(in.Request.Annotations), u.version
 		}
 		out = append(out, live.Update{Inputs: in, CSV: u.running, Account: new(p.account())})
 	}

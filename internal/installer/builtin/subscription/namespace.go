@@ -383,7 +383,7 @@ func (n *namespace) subscription(sub *v1alpha1.Subscription, head *v1alpha1.Clus
 	out := resolve.Subscription{
 		Namespace: sub.Namespace, Name: sub.Name, Catalog: catalogOf(sub),
 		Package: sub.Spec.Package, Channel: sub.Spec.Channel, StartingCSV: sub.Spec.StartingCSV,
-		Versions: versionrange.Of(sub), Anyway: sub.Annotations[v1alpha1.AnnotationAllowUpgrade],
+		Versions: versionrange.Of(sub.Annotations), Anyway: sub.Annotations[v1alpha1.AnnotationAllowUpgrade],
 	}
 	for _, p := range n.newest {
 		if p.csv == head {

@@ -172,8 +172,8 @@ func (n Namespace) Update(sub *v1alpha1.Subscription) gate.Inputs {
 	out.Target = cmp.Or(csvchain.DeniedUpdate(sub, running, n.CSVs), out.Target)
 	out.Running, out.Probe, out.OperatorCondition = csvchain.Version(running), n.Probes[running.Name], n.OperatorConditions[running.Name]
 	out.Declaration = n.Declared[running.Name]
-	if sub.IsGated() {
-		out.Versions, out.Version = versionrange.Of(sub), csvchain.VersionNamed(out.Target, running)
+	if sub.IsGated() && out.Target != running.Name {
+		out.Versions, out.Version = versionrange.Of(sub.Annotations), csvchain.VersionNamed(out.Target, running)
 	}
 	out.UpgradeHolds = gate.ByUsers(n.UpgradeHolds, holdv1alpha1.SubscribedOperator(sub.Namespace, sub.Name), n.Now)
 	out.Reader = cmp.Or(n.Readers[running.Name], gate.ReportedReader(out.Probe, n.Reader))

@@ -18,9 +18,6 @@ func (n Namespace) Holds(sub *v1alpha1.Subscription, besideOLM bool) ([]gate.Hol
 	if in.Running == nil {
 		return nil, nil
 	}
-	if in.Target == in.Running.Name {
-		in.Versions = nil // OLM has not named another version
-	}
 	in.Target, in.BesideOLM = upgradeholdstatus.AnyVersion, besideOLM
 	out := gate.Evaluate(in.AsReported())
 	if !out.Held {

@@ -90,10 +90,7 @@ func Conditions(in Inputs) []v1alpha1.SubscriptionCondition {
 	if c := in.approvalMissing(status); c != nil {
 		in.set(&status, *c)
 	}
-	if c := in.gateWithoutEffect(status); c != nil {
-		in.set(&status, *c)
-	}
-	if c := in.versionWithoutEffect(status); c != nil {
+	if c := in.withoutEffect(status); c != nil {
 		in.set(&status, *c)
 	}
 	in.set(&status, in.upToDate(status))
@@ -340,30 +337,26 @@ func (in Inputs) approvalMissing(status v1alpha1.SubscriptionStatus) *v1alpha1.S
 	}
 }
 
-// gateWithoutEffect returns the condition that the label for the approval gate is set without effect, or nil.
-func (in Inputs) gateWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
-	optedIn := in.Subscription.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval
-	if !optedIn || in.Subscription.IsGated() || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
+// withoutEffect returns the condition that a setting for the approval gate is without effect, or nil.
+func (in Inputs) withoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
+	sub := in.Subscription
+	if sub.IsGated() || status.GetCondition(v1alpha1.SubscriptionUpgradeHeld).Status == corev1.ConditionTrue {
 		return nil
 	}
-	return &v1alpha1.SubscriptionCondition{
-		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonGateNeedsManual,
-		Message: fmt.Sprintf("Label %s=%s has no effect unless spec.installPlanApproval is Manual: OLM approves Automatic InstallPlans itself",
-			v1alpha1.LabelGate, v1alpha1.GateApproval),
-	}
-}
-
-// versionWithoutEffect returns the condition that the annotation for the allowed versions is set without effect, or nil.
-func (in Inputs) versionWithoutEffect(status v1alpha1.SubscriptionStatus) *v1alpha1.SubscriptionCondition {
-	annotated := in.Subscription.Annotations[v1alpha1.AnnotationVersion] != ""
-	if c := status.GetCondition(v1alpha1.SubscriptionUpgradeHeld); !annotated || in.Subscription.IsGated() || c.Status == corev1.ConditionTrue {
+	out := &v1alpha1.SubscriptionCondition{Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionFalse}
+	switch {
+	case sub.Annotations[v1alpha1.AnnotationVersion] != "":
+		out.Reason = v1alpha1.ReasonVersionNeedsGate
+		out.Message = fmt.Sprintf("Annotation %s has no effect unless spec.installPlanApproval is Manual and label %s is %s: OLM does not read it",
+			v1alpha1.AnnotationVersion, v1alpha1.LabelGate, v1alpha1.GateApproval)
+	case sub.Labels[v1alpha1.LabelGate] == v1alpha1.GateApproval:
+		out.Reason = v1alpha1.ReasonGateNeedsManual
+		out.Message = fmt.Sprintf("Label %s=%s has no effect unless spec.installPlanApproval is Manual: OLM approves Automatic InstallPlans itself",
+			v1alpha1.LabelGate, v1alpha1.GateApproval)
+	default:
 		return nil
 	}
-	return &v1alpha1.SubscriptionCondition{
-		Type: v1alpha1.SubscriptionUpgradeHeld, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonVersionNeedsGate,
-		Message: fmt.Sprintf("Annotation %s has no effect unless spec.installPlanApproval is Manual and label %s is %s: OLM does not read it",
-			v1alpha1.AnnotationVersion, v1alpha1.LabelGate, v1alpha1.GateApproval),
-	}
+	return out
 }
 
 // Changed reports whether two lists of conditions differ in ours, and whether at most in messages.
