@@ -26,20 +26,22 @@ func (s *search) choose(asked []*node) []*offer {
 	for _, n := range asked {
 		c.settle(n)
 	}
-	for _, k := range s.kept {
-		c.settle(k.node)
-	}
-	for done := 0; done < len(c.offers) || len(c.either) > 0; {
-		if done < len(c.offers) {
+	kept := s.kept
+	for done := 0; done < len(c.offers) || len(kept) > 0 || len(c.either) > 0; {
+		switch {
+		case done < len(c.offers):
 			for _, n := range c.offers[done].nodes {
 				c.settle(n)
 			}
 			done++
-			continue
+		case len(kept) > 0: // the dependencies of what is requested may satisfy it
+			c.settle(kept[0].node)
+			kept = kept[1:]
+		default:
+			next := c.either[0]
+			c.either = c.either[1:]
+			c.decide(next)
 		}
-		next := c.either[0]
-		c.either = c.either[1:]
-		c.decide(next)
 	}
 	return c.offers
 }
@@ -75,12 +77,13 @@ func (c *selection) settle(n *node) {
 	}
 }
 
-// decide chooses the first alternative that is satisfied already, or else the first that is satisfiable.
+// decide chooses an alternative that is satisfied already, or else the first satisfiable one, preferably one that needs no more offers.
 func (c *selection) decide(n *node) {
 	if slices.ContainsFunc(n.parts, c.meets) {
 		return
 	}
-	for _, p := range n.parts {
+	more := func(p *node) bool { return !c.suffices(p) }
+	for _, p := range slices.Concat(slices.DeleteFunc(slices.Clone(n.parts), more), n.parts) {
 		if c.consistent(append(slices.Clip(c.agreed), p.lit)...) {
 			c.agreed = append(c.agreed, p.lit)
 			c.settle(p)
@@ -103,5 +106,19 @@ func (c *selection) meets(n *node) bool {
 		return slices.ContainsFunc(n.parts, c.meets)
 	default:
 		return slices.ContainsFunc(c.offers, func(o *offer) bool { return slices.Contains(n.offers, o) })
+	}
+}
+
+// suffices reports whether the current choices satisfy a need if no offers are chosen that it excludes.
+func (c *selection) suffices(n *node) bool {
+	switch {
+	case n.absent:
+		return n.by == nil && !slices.ContainsFunc(c.offers, func(o *offer) bool { return slices.Contains(n.offers, o) })
+	case len(n.parts) > 0 && n.every:
+		return !slices.ContainsFunc(n.parts, func(p *node) bool { return !c.suffices(p) })
+	case len(n.parts) > 0:
+		return slices.ContainsFunc(n.parts, c.suffices)
+	default:
+		return c.meets(n)
 	}
 }

@@ -148,6 +148,14 @@ func TestDependencies(t *testing.T) {
 				singleBundle("bar.v1.0.0"), singleBundle("baz.v1.0.0")))},
 			want: chosen(fooChosen, barChosen),
 		},
+		"AnyNeedsNoMore": {
+			reason: "An alternative that is satisfied without another operator is preferred.",
+			in: NamespaceState{Catalogs: sources(fooNeeding(requirements(constrains(`{"any":{"constraints":[
+				{"package":{"packageName":"bar"}}, {"all":{"constraints":[
+				{"not":{"constraints":[{"package":{"packageName":"baz"}}]}}, {"not":{"constraints":[{"package":{"packageName":"qux"}}]}}]}}]}}`)),
+				singleBundle("bar.v1.0.0"), singleBundle("baz.v1.0.0")))},
+			want: chosen(fooChosen),
+		},
 		"AllAndNot": {
 			reason: "A compound constraint may require several operators and exclude another.",
 			in: NamespaceState{Catalogs: sources(fooNeeding(requirements(constrains(`{"all":{"constraints":[

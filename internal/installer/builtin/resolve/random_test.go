@@ -251,7 +251,8 @@ func TestAgainstReference(t *testing.T) { againstReference(t, seeded(t)) }
 // TestSeeds repeats runs that failed in the past.
 func TestSeeds(t *testing.T) {
 	for name, seed := range map[string]uint64{
-		"a need of what is there that is negated twice": 1795400439645464895,
+		"a need of what is there that is negated twice":             1795400439645464895,
+		"a need of an installed operator that something else keeps": 1795893758290557449,
 	} {
 		t.Run(name, func(t *testing.T) { againstReference(t, rand.New(rand.NewPCG(seed, 0))) })
 	}
@@ -291,13 +292,16 @@ func againstReference(t *testing.T, r *rand.Rand) {
 func checkChoices(t *testing.T, ref reference, s Solution) {
 	t.Helper()
 	var set []*catalog.Bundle
-	compounds := len(ref.OnCluster) > 0 // fewer bundles may suffice, although more are preferred
+	var required []need
 	for _, c := range s.Choices {
 		set = append(set, c.Bundle)
-		for _, n := range needs(c.Bundle.Properties) {
-			compounds = compounds || n.op >= opAll
-		}
+		required = append(required, needs(c.Bundle.Properties)...)
 	}
+	for _, p := range ref.Present {
+		required = append(required, needs(p.Properties)...)
+	}
+	// Fewer bundles may suffice, although more are preferred.
+	compounds := len(ref.OnCluster) > 0 || slices.ContainsFunc(required, func(n need) bool { return n.op >= opAll })
 	if !ref.valid(set) {
 		t.Fatalf("cannot be installed together: %v", answer(s, nil).Choices)
 	}
