@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -309,8 +310,8 @@ func (o Op) setMigrating(t *testing.T, custom *unstructured.Unstructured, status
 	}
 }
 
-// awaitEnforced waits until the API server denies the record of an update. It reads the parameters of policies a moment after they were
-// written.
+// awaitEnforced waits until the API server denies an update, and says why. It reads the index of UpgradeHolds a moment after that was
+// written, and the index gets a new message a moment after an UpgradeHold did.
 func (o Op) awaitEnforced(t *testing.T) {
 	t.Helper()
 	holds := &holdv1alpha1.UpgradeHoldList{}
@@ -319,18 +320,29 @@ func (o Op) awaitEnforced(t *testing.T) {
 	}
 	for i := range holds.Items {
 		h := &holds.Items[i]
-		if h.Spec.Operator.Namespace != o.Namespace || h.Status.Denied == nil || h.Status.Denied.Revisions == nil {
+		if h.Spec.Operator.Namespace != o.Namespace {
 			continue
 		}
 		o.Cluster.Await(t, h, func() string {
-			record := builder.Object("v1", "Secret", h.Status.Denied.Revisions.Namespace, "enforced")
-			record.SetLabels(map[string]string{"owner": "helm", "name": h.Status.Denied.Revisions.Release, "status": "pending-upgrade", "version": "0"})
-			if o.Cluster.Client.Create(t.Context(), record, client.DryRunAll) == nil {
-				return "it is not enforced yet"
+			if err := o.tryUpdate(t, h.Status.Denied); err == nil || !strings.Contains(err.Error(), "Migrating") {
+				return fmt.Sprintf("trying what it denies returns %v", err)
 			}
 			return ""
 		})
 	}
+}
+
+// tryUpdate has the API server judge the record of another revision, or another image of the Deployment.
+func (o Op) tryUpdate(t *testing.T, denied *holdv1alpha1.DeniedUpdates) error {
+	t.Helper()
+	if denied != nil && denied.Revisions != nil {
+		record := builder.Object("v1", "Secret", denied.Revisions.Namespace, "enforced")
+		record.SetLabels(map[string]string{"owner": "helm", "name": denied.Revisions.Release, "status": "pending-upgrade", "version": "0"})
+		return o.Cluster.Client.Create(t.Context(), record, client.DryRunAll)
+	}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
+	image := []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "example.com/enforced"}]`)
+	return o.Cluster.Client.Patch(t.Context(), d, client.RawPatch(types.JSONPatchType, image), client.DryRunAll)
 }
 
 // volatile are the kinds that change by themselves. So does the index of UpgradeHolds.
