@@ -5,12 +5,14 @@ import (
 	"testing"
 	"time"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
@@ -73,6 +75,40 @@ func TestProbePolicy(t *testing.T) {
 	}
 	s.awaitInstalled(t, sub, v3.CSV())
 	cluster.AwaitGone(t, &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v3.CSV()}})
+	manager.CheckAlive(t)
+}
+
+// TestComponents verifies that a policy holds the updates of an operator for custom resources of a CustomResourceDefinition that its
+// ClusterServiceVersion does not own, since the operator creates it.
+func TestComponents(t *testing.T) {
+	manager := cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	foo := func(version string) testcatalog.Foo { return testcatalog.Foo{Name: "components", Version: version} }
+	v1, v2 := foo("1.0.0"), foo("1.1.0")
+	const crd = "disks.components.example.com"
+	policy := &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: "components"}}
+	policy.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: crd, Upgradeable: "!Migrating"}}
+	cluster.Create(t, policy)
+	s := newStage(t, "components", publish(t, v1))
+	sub := s.subscribe(t, "components")
+	s.awaitInstalled(t, sub, v1.CSV())
+	s.await(t, policy, func() string { return testcluster.Lacking(policy.Status.Conditions, "Matched=False/NoOperatorFound") })
+
+	definition := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd}}
+	cluster.Apply(t, s.namespace, builder.CRD("disks", "components.example.com")+"---\napiVersion: components.example.com/v1\nkind: Disk\n"+
+		"metadata: {name: example}\nstatus: {conditions: [{type: Migrating, status: \"True\"}]}\n")
+	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: v1.CSV()}}
+	s.await(t, probe, func() string { return checkNotUpgradeable(probe) })
+	s.await(t, policy, func() string { return testcluster.Lacking(policy.Status.Conditions, "Matched=True/OperatorsFound") })
+	s.offer(t, publish(t, v1, v2))
+	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "Disk", "example", "Migrating", v2.CSV())
+	s.checkAbsent(t, s.csv(v2.CSV()))
+
+	t.Log("it is released with the CustomResourceDefinition")
+	if err := cluster.Client.Delete(t.Context(), definition); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitInstalled(t, sub, v2.CSV())
+	s.await(t, policy, func() string { return testcluster.Lacking(policy.Status.Conditions, "Matched=False/NoOperatorFound") })
 	manager.CheckAlive(t)
 }
 

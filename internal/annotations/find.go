@@ -44,13 +44,45 @@ func CRDs(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVers
 }
 
 // Declare returns the declaration of an operator that annotated resources when it was installed, together with policies.
-func Declare(csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResource, policies []holdv1alpha1.ProbePolicy) gate.Declaration {
-	op := probepolicy.OfCSV(csv, annotated)
+func Declare(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResource,
+	policies []holdv1alpha1.ProbePolicy,
+) (gate.Declaration, error) {
+	op, err := Operator(ctx, c, csv, annotated, policies)
+	if err != nil {
+		return gate.Declaration{}, err
+	}
 	out := gate.Declaration{Own: slices.Concat([]v1alpha1.ProbeResource{}, annotated, probepolicy.Added(op, policies))}
 	out.OptedIn = len(out.Own) > 0
 	out.Settle, out.YieldAfter = probepolicy.Settle(op, policies), probepolicy.YieldAfter(op, policies)
 	out.ByPolicy = out.OptedIn && len(annotated) == 0
-	return out
+	return out, nil
+}
+
+// Operator returns the operator of a ClusterServiceVersion as policies see it.
+func Operator(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResource,
+	policies []holdv1alpha1.ProbePolicy,
+) (probepolicy.Operator, error) {
+	unowned, err := Existing(ctx, c, probepolicy.Unowned(csv, probepolicy.DefinitionsIn(policies)))
+	if err != nil {
+		return probepolicy.Operator{}, err
+	}
+	return probepolicy.OfCSV(csv, annotated, unowned), nil
+}
+
+// Existing returns those of some CustomResourceDefinitions that exist. It may overwrite the names.
+func Existing(ctx context.Context, c client.Reader, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	list := &apiextensions.CustomResourceDefinitionList{}
+	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
+	}
+	exists := make(map[string]bool, len(list.Items))
+	for i := range list.Items {
+		exists[list.Items[i].Name] = true
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !exists[name] }), nil
 }
 
 // DeclaredProbe returns the Probe that an operator has to have, or nil.
@@ -91,7 +123,10 @@ func Declared(ctx context.Context, c client.Reader, record *optin.OptIn, policie
 	if err != nil {
 		return gate.Declaration{}, err
 	}
-	out := Declare(csv, annotated, policies)
+	out, err := Declare(ctx, c, csv, annotated, policies)
+	if err != nil {
+		return gate.Declaration{}, err
+	}
 	if record == nil && !out.ByPolicy {
 		out.Own = nil // the annotations may be those of another version
 	}

@@ -35,9 +35,10 @@ func policyKinds() []installer.Kind {
 		AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.ClusterServiceVersionList{} },
 		Trim: func(o installer.Object) {
 			csv := o.(*v1alpha1.ClusterServiceVersion)
-			owned := csv.Spec.CustomResourceDefinitions
+			described, strategy := csv.Spec.CustomResourceDefinitions, csv.Spec.InstallStrategy.StrategySpec
+			strategy.DeploymentSpecs = nil
 			*csv = v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: csv.Namespace, Name: csv.Name}}
-			csv.Spec.CustomResourceDefinitions = owned
+			csv.Spec.CustomResourceDefinitions, csv.Spec.InstallStrategy.StrategySpec = described, strategy
 		},
 	})
 }
@@ -168,9 +169,9 @@ func othersOf(cluster installer.Cluster) (out []other) {
 
 // matches returns the operators that a policy is for.
 func matches(cluster installer.Cluster, others []other, p policies.Policy) (out []match) {
-	applied := appliedPolicy(cluster, p)
+	applied, served := appliedPolicy(cluster, p), servedOf(cluster, p)
 	for _, csv := range installer.Values[v1alpha1.ClusterServiceVersion](cluster) {
-		if len(probepolicy.Resources(probepolicy.OfCSV(&csv, nil), &p.ProbePolicy)) > 0 {
+		if len(probepolicy.Resources(probepolicy.OfCSV(&csv, nil, probepolicy.Unowned(&csv, served)), &p.ProbePolicy)) > 0 {
 			out = append(out, match{p, holdv1alpha1.SubscribedOperator(csv.Namespace, csv.Name), applied})
 		}
 	}
@@ -179,11 +180,19 @@ func matches(cluster installer.Cluster, others []other, p policies.Policy) (out 
 			out = append(out, match{p, o.reference, applied})
 		}
 	}
-	isServed := slices.ContainsFunc(installer.Values[metav1.PartialObjectMetadata](cluster), func(crd metav1.PartialObjectMetadata) bool {
-		return slices.ContainsFunc(p.Spec.ProbeResources, func(r v1alpha1.ProbeResource) bool { return r.CRDName() == crd.Name })
-	})
-	if len(out) == 0 && isServed {
+	if len(out) == 0 && len(served) > 0 {
 		out = append(out, match{policy: p, applied: applied})
+	}
+	return out
+}
+
+// servedOf returns the names of the CustomResourceDefinitions of a policy that a cluster has.
+func servedOf(cluster installer.Cluster, p policies.Policy) (out []string) {
+	named := probepolicy.DefinitionsIn([]holdv1alpha1.ProbePolicy{p.ProbePolicy})
+	for _, crd := range installer.Values[metav1.PartialObjectMetadata](cluster) {
+		if slices.Contains(named, crd.Name) {
+			out = append(out, crd.Name)
+		}
 	}
 	return out
 }

@@ -419,7 +419,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 	if err != nil {
 		return fmt.Errorf("adding the Probe status controller: %w", err)
 	}
-	policies := &probepolicy.Reconciler{Client: mgr.GetClient(), OptIns: optIns.Store, Schemas: schemas, IndexOwnedCRD: probe.IndexOwnedCRD, Now: time.Now}
+	policies := &probepolicy.Reconciler{Client: mgr.GetClient(), OptIns: optIns.Store, Schemas: schemas, IndexOwnedGroup: probe.IndexOwnedGroup, Now: time.Now}
 	installed.when(func() error {
 		if err := policies.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the ProbePolicy controller: %w", err)

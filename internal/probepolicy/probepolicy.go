@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/installer/controllers"
 )
 
 // Operator is an operator that policies may apply to.
@@ -28,15 +30,57 @@ type Operator struct {
 	Annotated []v1alpha1.ProbeResource
 }
 
-// OfCSV returns the operator of a ClusterServiceVersion that declared resources with annotations.
-func OfCSV(csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResource) Operator {
+// OfCSV returns the operator of a ClusterServiceVersion that declared resources with annotations. more are the names of
+// CustomResourceDefinitions that it serves and does not own.
+func OfCSV(csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResource, more []string) Operator {
 	out := Operator{
 		Installer: holdv1alpha1.InstallerOLM, Namespace: csv.Namespace, Package: csvchain.PackageOf(csv).Name, Annotated: annotated,
 	}
 	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
 		out.Definitions = append(out.Definitions, d.Name)
 	}
+	out.Definitions = append(out.Definitions, more...)
 	return out
+}
+
+// Unowned returns those of some CustomResourceDefinitions that the operator of a ClusterServiceVersion serves if they exist, although it does
+// not own them, since it creates them itself: it owns another one of the API group, and the permissions of one of its service accounts let
+// that report on their custom resources. Permissions alone say little: many operators have all on an API group that they only use.
+func Unowned(csv *v1alpha1.ClusterServiceVersion, definitions []string) []string {
+	groups, described := OwnedGroups(csv), map[string]bool{}
+	for _, d := range slices.Concat(csv.Spec.CustomResourceDefinitions.Owned, csv.Spec.CustomResourceDefinitions.Required) {
+		described[d.Name] = true
+	}
+	candidates := slices.DeleteFunc(slices.Clone(definitions), func(name string) bool {
+		return described[name] || !slices.Contains(groups, GroupOf(name))
+	})
+	if len(candidates) == 0 {
+		return nil
+	}
+	strategy := csv.Spec.InstallStrategy.StrategySpec
+	var rules []rbacv1.PolicyRule
+	for _, p := range slices.Concat(strategy.Permissions, strategy.ClusterPermissions) {
+		rules = append(rules, p.Rules...)
+	}
+	out := controllers.ReportedWith(rules, candidates)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// OwnedGroups returns the API groups of the CustomResourceDefinitions that a ClusterServiceVersion owns, sorted.
+func OwnedGroups(csv *v1alpha1.ClusterServiceVersion) []string {
+	var out []string
+	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
+		out = append(out, GroupOf(d.Name))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// GroupOf returns the API group in the name of a CustomResourceDefinition.
+func GroupOf(definition string) string {
+	_, group, _ := strings.Cut(definition, ".")
+	return group
 }
 
 // Added returns the resources that policies add to those that an operator declared with annotations, sorted by name. A policy adds
@@ -104,6 +148,16 @@ func DefinitionsIn(policies []holdv1alpha1.ProbePolicy) []string {
 		for _, r := range policies[i].Spec.ProbeResources {
 			out = append(out, r.CRDName())
 		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// GroupsIn returns the API groups of the CustomResourceDefinitions that a policy names, sorted.
+func GroupsIn(policy *holdv1alpha1.ProbePolicy) []string {
+	var out []string
+	for _, r := range policy.Spec.ProbeResources {
+		out = append(out, GroupOf(r.CRDName()))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
@@ -64,7 +65,7 @@ func TestAdded(t *testing.T) {
 	csv.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: bars}, {Name: foos}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Added(OfCSV(csv, tc.declared), tc.policies)); diff != "" {
+			if diff := cmp.Diff(tc.want, Added(OfCSV(csv, tc.declared, nil), tc.policies)); diff != "" {
 				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -93,7 +94,7 @@ func TestSettle(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := time.Duration(0)
-			if settle := Settle(OfCSV(csv, nil), tc.policies); settle != nil {
+			if settle := Settle(OfCSV(csv, nil, nil), tc.policies); settle != nil {
 				got = settle.Duration
 			}
 			if got != tc.want {
@@ -133,11 +134,47 @@ func TestYieldAfter(t *testing.T) {
 				annotated = []v1alpha1.ProbeResource{{Name: "bazs.example.com", Upgradeable: "Ready"}}
 			}
 			got := time.Duration(0)
-			if after := YieldAfter(OfCSV(csv, annotated), tc.policies); after != nil {
+			if after := YieldAfter(OfCSV(csv, annotated, nil), tc.policies); after != nil {
 				got = after.Duration
 			}
 			if got != tc.want {
 				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestUnowned verifies which CustomResourceDefinitions an operator serves although its ClusterServiceVersion does not own them.
+func TestUnowned(t *testing.T) {
+	const disks, jobs = "disks.example.com", "jobs.example.com"
+	rule := func(group, resource string, verbs ...string) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}}
+	}
+	cases := map[string]struct {
+		reason      string
+		owned, uses string
+		rules       []rbacv1.PolicyRule
+		want        []string
+	}{
+		"Reports": {"Its controller, whose rights it gives away, reports on disks.", "foos.example.com", "", rule("example.com", "disks/status", "patch"), []string{disks}},
+		"All":     {"It may do everything in its API group.", "foos.example.com", "", rule("example.com", "*", "*"), []string{disks, jobs}},
+		"Reads":   {"It only reads them.", "foos.example.com", "", rule("example.com", "*", "get", "list", "watch"), nil},
+		"Creates": {"It creates them, and another operator reports on them.", "foos.example.com", "", rule("example.com", "disks", "*"), nil},
+		"Admin":   {"An administrator's rights tell nothing.", "foos.example.com", "", rule("*", "*", "*"), nil},
+		"Foreign": {"It owns nothing in the API group, and may do everything there as a user.", "foos.other.example.com", "", rule("example.com", "*", "*"), nil},
+		"Needs":   {"The other operator that it needs serves disks.", "foos.example.com", disks, rule("example.com", "*", "*"), []string{jobs}},
+		"Owned":   {"What it owns is not unowned.", disks, "", rule("example.com", "*", "*"), []string{jobs}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			csv := &v1alpha1.ClusterServiceVersion{}
+			csv.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: tc.owned}}
+			if tc.uses != "" {
+				csv.Spec.CustomResourceDefinitions.Required = []olm.CRDDescription{{Name: tc.uses}}
+			}
+			csv.Spec.InstallStrategy.StrategySpec.ClusterPermissions = []olm.StrategyDeploymentPermissions{{ServiceAccountName: "foo", Rules: tc.rules}}
+			if diff := cmp.Diff(tc.want, Unowned(csv, []string{disks, jobs, "disks.other.org"})); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

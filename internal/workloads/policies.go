@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,19 +57,7 @@ func IndexProbes(ctx context.Context, indexer client.FieldIndexer) error {
 
 // Definitions returns the CustomResourceDefinitions that policies name, and that exist.
 func (p Policies) Definitions(ctx context.Context, policies []holdv1alpha1.ProbePolicy) ([]string, error) {
-	named := probepolicy.DefinitionsIn(policies)
-	if len(named) == 0 {
-		return nil, nil
-	}
-	list := &apiextensions.CustomResourceDefinitionList{}
-	if err := p.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
-	}
-	exists := make(map[string]bool, len(list.Items))
-	for i := range list.Items {
-		exists[list.Items[i].Name] = true
-	}
-	return slices.DeleteFunc(named, func(name string) bool { return !exists[name] }), nil
+	return annotations.Existing(ctx, p.Client, probepolicy.DefinitionsIn(policies))
 }
 
 // Probe returns the Probe that policies determine for an operator, or nil. probes are those that name the operator: one of a user takes

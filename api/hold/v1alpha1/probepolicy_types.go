@@ -35,7 +35,8 @@ type ProbePolicySpec struct {
 	YieldAfter *metav1.Duration `json:"yieldAfter,omitempty"`
 
 	// ProbeResources are CustomResourceDefinitions, by name, with the expressions that become a part of the Probe of the operator that
-	// serves them: whose ClusterServiceVersion owns them, or whose service account may update the status of their custom resources.
+	// serves them: whose ClusterServiceVersion owns them, or whose service account may update the status of their custom resources. With a
+	// ClusterServiceVersion, these are of an API group in which it owns a CustomResourceDefinition, and it does not require them.
 	// Annotations of a CustomResourceDefinition take precedence. If several policies have expressions for one, all of them have to
 	// allow the update.
 	// +listType=atomic

@@ -16,8 +16,8 @@ import (
 
 // Names of field indexes of the cache.
 const (
-	// IndexOwnedCRD finds ClusterServiceVersions by the CustomResourceDefinitions they own.
-	IndexOwnedCRD = "spec.customresourcedefinitions.owned.name"
+	// IndexOwnedGroup finds ClusterServiceVersions by the API groups of the CustomResourceDefinitions they own.
+	IndexOwnedGroup = "spec.customresourcedefinitions.owned.group"
 
 	// IndexNamedCRD finds Probes by the names of their resources.
 	IndexNamedCRD = "spec.probeResources.name"

@@ -25,11 +25,12 @@ import (
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // SpecReconciler keeps the Probe of each ClusterServiceVersion equal to the annotations of the CustomResourceDefinitions
-// that it owns, as they were when it was installed, and to the ProbePolicies for those without annotations. It never changes or deletes a
-// Probe whose spec a user or the operator wrote.
+// that it owns, as they were when it was installed, and to the ProbePolicies for those without annotations that it serves. It never changes
+// or deletes a Probe whose spec a user or the operator wrote.
 type SpecReconciler struct {
 	Client client.Client
 
@@ -75,7 +76,11 @@ func (r *SpecReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	desired := annotations.DeclaredProbe(csv, annotations.Declare(csv, declared, policies))
+	declaration, err := annotations.Declare(ctx, r.Client, csv, declared, policies)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	desired := annotations.DeclaredProbe(csv, declaration)
 	if desired != nil {
 		if desired.Spec.Isolation, err = r.isolation(ctx, csv, actual); err != nil {
 			return reconcile.Result{}, err
@@ -228,14 +233,14 @@ func done(ctx context.Context, action string, probe *v1alpha1.Probe, err error) 
 	return fmt.Errorf("%s Probe %s to match the CRD annotations and ProbePolicies: %w", action, client.ObjectKeyFromObject(probe), err)
 }
 
-// SetupWithManager enqueues a ClusterServiceVersion when it, its successor, a CustomResourceDefinition that it owns, a ProbePolicy for
-// one, its Probe, or the record of its declaration changes.
+// SetupWithManager enqueues a ClusterServiceVersion when it, its successor, a CustomResourceDefinition of an API group in which it owns one, a
+// ProbePolicy for such a one, its Probe, or the record of its declaration changes.
 func (r *SpecReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("probe-spec").
 		For(&v1alpha1.ClusterServiceVersion{}).
 		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(replacedBy)).
-		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.owning)).
+		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.inGroup)).
 		Watches(&holdv1alpha1.ProbePolicy{}, handler.EnqueueRequestsFromMapFunc(r.named)).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
 		WatchesRawSource(source.Kind[client.Object](r.Changes, &corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(recorded))).
@@ -258,20 +263,21 @@ func replacedBy(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: csv.Namespace, Name: csv.Spec.Replaces}}}
 }
 
-func (r *SpecReconciler) owning(ctx context.Context, crd client.Object) []reconcile.Request {
-	return r.owningCRD(ctx, crd.GetName())
+func (r *SpecReconciler) inGroup(ctx context.Context, crd client.Object) []reconcile.Request {
+	return r.owningIn(ctx, probepolicy.GroupOf(crd.GetName()))
 }
 
-func (r *SpecReconciler) owningCRD(ctx context.Context, name string) []reconcile.Request {
+// owningIn returns requests for the ClusterServiceVersions that own a CustomResourceDefinition of an API group.
+func (r *SpecReconciler) owningIn(ctx context.Context, group string) []reconcile.Request {
 	return kube.EnqueueListed[*v1alpha1.ClusterServiceVersion](ctx, r.Client, &v1alpha1.ClusterServiceVersionList{}, nil,
-		client.MatchingFields{IndexOwnedCRD: name})
+		client.MatchingFields{IndexOwnedGroup: group})
 }
 
-// named returns requests for the owners of the CustomResourceDefinitions that a policy names.
+// named returns requests for the operators that may serve a CustomResourceDefinition which a policy names.
 func (r *SpecReconciler) named(ctx context.Context, policy client.Object) []reconcile.Request {
 	var out []reconcile.Request
-	for _, resource := range policy.(*holdv1alpha1.ProbePolicy).Spec.ProbeResources {
-		out = append(out, r.owningCRD(ctx, resource.CRDName())...)
+	for _, group := range probepolicy.GroupsIn(policy.(*holdv1alpha1.ProbePolicy)) {
+		out = append(out, r.owningIn(ctx, group)...)
 	}
 	return out
 }

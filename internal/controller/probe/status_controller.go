@@ -297,7 +297,10 @@ func (r *StatusReconciler) annotations(ctx context.Context, csv *v1alpha1.Cluste
 	} else if now, problems := annotations.Probe(csv, crds); now != nil {
 		annotated, in.Problems = now.Spec.ProbeResources, problems
 	}
-	desired := annotations.Declare(csv, annotated, policies)
+	desired, err := annotations.Declare(ctx, r.Client, csv, annotated, policies)
+	if err != nil {
+		return err
+	}
 	in.Outdated = (desired.OptedIn || record != nil) && !equality.Semantic.DeepEqual(desired.Own, in.Probe.Spec.ProbeResources)
 	return nil
 }

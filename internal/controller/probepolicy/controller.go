@@ -40,8 +40,8 @@ type Reconciler struct {
 	// Schemas finds terms that no custom resource can satisfy.
 	Schemas *operand.Schemas
 
-	// IndexOwnedCRD is the index of ClusterServiceVersions by the CustomResourceDefinitions that they own.
-	IndexOwnedCRD string
+	// IndexOwnedGroup is the index of ClusterServiceVersions by the API groups of the CustomResourceDefinitions that they own.
+	IndexOwnedGroup string
 
 	Now func() time.Time
 
@@ -84,10 +84,10 @@ func (r *Reconciler) operators(ctx context.Context, policy *holdv1alpha1.ProbePo
 		return out, err
 	}
 	seen := map[client.ObjectKey]bool{}
-	for _, resource := range policy.Spec.ProbeResources {
+	for _, group := range probepolicy.GroupsIn(policy) {
 		list := &v1alpha1.ClusterServiceVersionList{}
-		if err := r.Client.List(ctx, list, client.MatchingFields{r.IndexOwnedCRD: resource.CRDName()}, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("listing the ClusterServiceVersions that own %s: %w", resource.CRDName(), err)
+		if err := r.Client.List(ctx, list, client.MatchingFields{r.IndexOwnedGroup: group}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing the ClusterServiceVersions that own CustomResourceDefinitions of %s: %w", group, err)
 		}
 		for i := range list.Items {
 			csv := &list.Items[i]
@@ -96,7 +96,7 @@ func (r *Reconciler) operators(ctx context.Context, policy *holdv1alpha1.ProbePo
 				continue
 			}
 			seen[key] = true
-			one, err := r.operator(ctx, csv)
+			one, err := r.operator(ctx, csv, policy)
 			if err != nil {
 				return nil, err
 			}
@@ -128,7 +128,10 @@ func (r *Reconciler) others(ctx context.Context) ([]probepolicystatus.Operator, 
 	return out, nil
 }
 
-func (r *Reconciler) operator(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) (out probepolicystatus.Operator, err error) {
+func (r *Reconciler) operator(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, policy *holdv1alpha1.ProbePolicy) (
+	out probepolicystatus.Operator, err error,
+) {
+	out.Name = csv.Name
 	if out.Probe, err = annotations.Find(ctx, r.Client, client.ObjectKeyFromObject(csv)); err != nil {
 		return out, err
 	}
@@ -137,7 +140,10 @@ func (r *Reconciler) operator(ctx context.Context, csv *v1alpha1.ClusterServiceV
 		return out, err
 	}
 	annotated, err := annotations.Annotated(ctx, r.Client, record, csv)
-	out.Operator, out.Name = probepolicy.OfCSV(csv, annotated), csv.Name
+	if err != nil {
+		return out, err
+	}
+	out.Operator, err = annotations.Operator(ctx, r.Client, csv, annotated, []holdv1alpha1.ProbePolicy{*policy})
 	return out, err
 }
 

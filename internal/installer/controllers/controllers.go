@@ -141,12 +141,11 @@ func (s Served) add(definitions []string, namespace string) {
 
 // ServedBy returns the CustomResourceDefinitions that service accounts serve.
 func ServedBy(c installer.Cluster) map[types.NamespacedName]Served {
-	plurals := map[string][]string{} // by group
+	var definitions []string
 	for _, crd := range installer.Values[metav1.PartialObjectMetadata](c) {
-		if plural, group, ok := strings.Cut(crd.Name, "."); ok {
-			plurals[group] = append(plurals[group], plural)
-		}
+		definitions = append(definitions, crd.Name)
 	}
+	plurals := byGroup(definitions)
 	of := map[string][]string{} // names of CustomResourceDefinitions by role
 	for _, r := range installer.Values[rbacv1.ClusterRole](c) {
 		if r.Labels[LabelBootstrapping] == "" {
@@ -201,6 +200,22 @@ func roleOf(namespace string, ref rbacv1.RoleRef) string {
 func Reports(rule rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rule.Verbs, func(v string) bool { return v == "update" || v == "patch" || v == rbacv1.VerbAll }) &&
 		slices.ContainsFunc(rule.Resources, func(r string) bool { return r == rbacv1.ResourceAll || strings.Contains(r, "/") })
+}
+
+// ReportedWith returns those of some CustomResourceDefinitions on whose custom resources rules allow to report.
+func ReportedWith(rules []rbacv1.PolicyRule, definitions []string) []string {
+	return servedWith(rules, byGroup(definitions))
+}
+
+// byGroup returns the plural names in names of CustomResourceDefinitions, by API group.
+func byGroup(definitions []string) map[string][]string {
+	out := map[string][]string{}
+	for _, name := range definitions {
+		if plural, group, ok := strings.Cut(name, "."); ok {
+			out[group] = append(out[group], plural)
+		}
+	}
+	return out
 }
 
 // servedWith returns the names of the CustomResourceDefinitions on whose custom resources rules allow to report. A rule for all API groups

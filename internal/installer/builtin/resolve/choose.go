@@ -34,7 +34,7 @@ func (s *search) choose(asked []*node) []*offer {
 				c.settle(n)
 			}
 			done++
-		case len(kept) > 0: // the dependencies of what is requested may satisfy it
+		case len(kept) > 0: // the dependencies of the requests may satisfy it
 			c.settle(kept[0].node)
 			kept = kept[1:]
 		default:
