@@ -15,23 +15,29 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestPrometheus verifies with a real Prometheus that the metrics of an update that is held, and then installed, match
-// docs/metrics.md, and that every query of the alerts and of the dashboard has a result.
+// docs/metrics.md, that every query of the alerts and of the dashboard has a result, and that the hold raises an alert when its policy says.
 func TestPrometheus(t *testing.T) {
 	program := filepath.Join(testcluster.Root(), "bin", "prometheus", "prometheus")
 	if _, err := os.Stat(program); err != nil {
 		t.Skipf("Prometheus is not installed: make e2e downloads it on Debian: %v", err)
 	}
 	_, addresses := cluster.StartServingMetrics(t, "--catalog-dir="+t.TempDir())
-	versions := testcatalog.Holding("metered", "1.0.0", "2.0.0")
+	versions := []testcatalog.Foo{{Name: "metered", Version: "1.0.0"}, {Name: "metered", Version: "2.0.0"}}
+	policy := &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: "metered"}}
+	policy.Spec.AlertAfter = &metav1.Duration{Duration: 2 * time.Second}
+	policy.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: versions[0].CRD(), Upgradeable: "!Migrating"}}
+	cluster.Create(t, policy)
 	s := newStage(t, "metered", publish(t, versions[0]))
 	p := startPrometheus(t, program, scraper(t, s.namespace), addresses)
 
@@ -46,10 +52,13 @@ func TestPrometheus(t *testing.T) {
 	p.await(t, fmt.Sprintf("%s == %d", held, condition.LastTransitionTime.Unix()))
 	p.await(t, `operator_status_operators{state="Running", up_to_date="False"} > 0 and on () operator_status_blocked_operators{impact="Held"} > 0`)
 
+	alert := fmt.Sprintf(`ALERTS{alertname="HeldTooLong", alertstate="firing", namespace=%q, operator="metered", by="Probe"}`, s.namespace)
+	p.await(t, alert)
+
 	finishMigration(t, busy)
 	s.awaitInstalled(t, sub, versions[1].CSV())
 	p.await(t, `operator_status_hold_duration_seconds_count{reason="ProbeNotUpgradeable"} > 0`)
-	p.await(t, fmt.Sprintf("absent(%s)", held))
+	p.await(t, fmt.Sprintf("absent(%s) and on () absent(%s)", held, alert))
 
 	for _, name := range documentedMetrics(t) {
 		if !onlyOfFailures.MatchString(name) {

@@ -54,6 +54,7 @@ func Declare(ctx context.Context, c client.Reader, csv *v1alpha1.ClusterServiceV
 	out := gate.Declaration{Own: slices.Concat([]v1alpha1.ProbeResource{}, annotated, probepolicy.Added(op, policies))}
 	out.OptedIn = len(out.Own) > 0
 	out.Settle, out.YieldAfter = probepolicy.Settle(op, policies), probepolicy.YieldAfter(op, policies)
+	out.AlertAfter = probepolicy.AlertAfter(op, policies)
 	out.ByPolicy = out.OptedIn && len(annotated) == 0
 	return out, nil
 }
@@ -93,7 +94,7 @@ func DeclaredProbe(csv *v1alpha1.ClusterServiceVersion, d gate.Declaration) *v1a
 	}
 	out := ProbeOf(csv, manager, d.Own)
 	if out != nil {
-		out.Spec.Settle, out.Spec.YieldAfter = d.Settle, d.YieldAfter
+		out.Spec.Settle, out.Spec.YieldAfter, out.Spec.AlertAfter = d.Settle, d.YieldAfter, d.AlertAfter
 	}
 	return out
 }

@@ -72,8 +72,8 @@ type Declaration struct {
 	// ProbeName is that of its Probe. If empty, the Probe has the name of the running version.
 	ProbeName types.NamespacedName
 
-	// Settle and YieldAfter are those of its Probe, by ProbePolicies, or nil.
-	Settle, YieldAfter *metav1.Duration
+	// Settle, YieldAfter and AlertAfter are those of its Probe, by ProbePolicies, or nil. AlertAfter decides nothing.
+	Settle, YieldAfter, AlertAfter *metav1.Duration
 
 	// Namespaces are those of its Probe, or nil for all or those of its OperatorGroup.
 	Namespaces []string

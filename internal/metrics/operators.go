@@ -40,6 +40,9 @@ var (
 	blockedSince = prometheus.NewDesc("operator_status_operator_blocked_since_timestamp_seconds",
 		"When an operator became blocked, by the kind of the blocking object and the reason.",
 		[]string{"namespace", "operator", "impact", "by", "reason"}, nil)
+	alertAfter = prometheus.NewDesc("operator_status_operator_alert_after_seconds",
+		"After how long the hold of an operator's update by a Probe raises an alert, where that is not the default.",
+		[]string{"namespace", "operator", "by", "reason"}, nil)
 	probes = prometheus.NewDesc("operator_status_probes",
 		"Probes by their condition Upgradeable.", []string{"upgradeable"}, nil)
 	platformOperators = prometheus.NewDesc("operator_status_platform_operators",
@@ -84,7 +87,7 @@ func (o *Operators) Add(kind installer.Kind) {
 
 // Describe implements prometheus.Collector.
 func (o *Operators) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{operators, blocked, blockedSince, probes, platformOperators, catalogs, catalogUnhealthySince, catalogPolled, omitted} {
+	for _, d := range []*prometheus.Desc{operators, blocked, blockedSince, alertAfter, probes, platformOperators, catalogs, catalogUnhealthySince, catalogPolled, omitted} {
 		out <- d
 	}
 }
@@ -99,7 +102,7 @@ func (o *Operators) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.NewInvalidMetric(operators, err)
 		return
 	}
-	s := scrape{out: out, began: o.since}
+	s := scrape{out: out, began: o.since, alertAfter: alertsOf(installer.Values[v1alpha1.Probe](c))}
 	s.operators(o.installers.Operators(c))
 	s.catalogs(olmv0.Catalogs(installer.Values[olm.CatalogSource](c)))
 	counts(out, probes, installer.Values[v1alpha1.Probe](c), func(p *v1alpha1.Probe) string {
@@ -135,6 +138,18 @@ func (o *Operators) cluster() (out installer.Cluster, err error) {
 type scrape struct {
 	out   chan<- prometheus.Metric
 	began time.Time // the first collection, which stands for unknown times
+
+	alertAfter map[string]time.Duration // by the Probe, as operator.Blocker names it
+}
+
+func alertsOf(probes []v1alpha1.Probe) map[string]time.Duration {
+	out := map[string]time.Duration{}
+	for i := range probes {
+		if p := &probes[i]; p.Spec != nil && p.Spec.AlertAfter != nil {
+			out["Probe "+p.Namespace+"/"+p.Name] = p.Spec.AlertAfter.Duration
+		}
+	}
+	return out
 }
 
 func (s scrape) operators(all []operator.Operator) {
@@ -163,19 +178,31 @@ func (s scrape) operators(all []operator.Operator) {
 		s.gauge(blocked, float64(n), string(impact))
 	}
 	s.timestamps(blockedSince, "operator_status_operator_blocked_since_timestamp_seconds", blocking)
+	for _, n := range blocking[:min(len(blocking), MaxSeries)] {
+		if n.alertAfter > 0 {
+			s.gauge(alertAfter, n.alertAfter.Seconds(), n.labels[0], n.labels[1], n.labels[3], n.labels[4])
+		}
+	}
 }
 
-// blockersOf returns a series for each kind and reason of an operator's blockers, with the time of the oldest.
+// blockersOf returns a series for each kind and reason of an operator's blockers, with the time of the oldest, and the shortest alertAfter.
 func (s scrape) blockersOf(o operator.Operator) (out []named) {
 	for _, b := range o.Blockers {
 		kind, _, _ := strings.Cut(b.By, " ")
-		n := named{s.at(b.Since), []string{o.Namespace, o.Name, string(b.Impact), kind, bounded(b.Reason)}}
+		n := named{at: s.at(b.Since), labels: []string{o.Namespace, o.Name, string(b.Impact), kind, bounded(b.Reason)}}
+		if b.Impact == operator.Held {
+			n.alertAfter = s.alertAfter[b.By]
+		}
 		at := slices.IndexFunc(out, func(other named) bool { return slices.Equal(other.labels, n.labels) })
-		switch {
-		case at < 0:
+		if at < 0 {
 			out = append(out, n)
-		case n.at.Before(out[at].at):
+			continue
+		}
+		if n.at.Before(out[at].at) {
 			out[at].at = n.at
+		}
+		if n.alertAfter > 0 && (out[at].alertAfter == 0 || n.alertAfter < out[at].alertAfter) {
+			out[at].alertAfter = n.alertAfter
 		}
 	}
 	return out
@@ -185,10 +212,10 @@ func (s scrape) catalogs(all []olmv0.Catalog) {
 	var unhealthy, polled []named
 	for _, c := range all {
 		if c.Healthy.Status != metav1.ConditionTrue {
-			unhealthy = append(unhealthy, named{s.at(c.Healthy.LastTransitionTime), []string{c.Namespace, c.Name, bounded(c.Healthy.Reason)}})
+			unhealthy = append(unhealthy, named{at: s.at(c.Healthy.LastTransitionTime), labels: []string{c.Namespace, c.Name, bounded(c.Healthy.Reason)}})
 		}
 		if !c.Polled.IsZero() {
-			polled = append(polled, named{c.Polled.Time, []string{c.Namespace, c.Name}})
+			polled = append(polled, named{at: c.Polled.Time, labels: []string{c.Namespace, c.Name}})
 		}
 	}
 	counts(s.out, catalogs, all, func(c *olmv0.Catalog) string { return string(c.Healthy.Status) })
@@ -200,6 +227,8 @@ func (s scrape) catalogs(all []olmv0.Catalog) {
 type named struct {
 	at     time.Time
 	labels []string
+
+	alertAfter time.Duration // of a hold, or 0 for the default
 }
 
 // timestamps collects the oldest MaxSeries of a metric.

@@ -65,6 +65,13 @@ func hold(name string, of holdv1alpha1.Installer, held metav1.ConditionStatus) *
 	return out
 }
 
+// alerting returns a Probe whose hold raises an alert after some time.
+func alerting(name string, after time.Duration) *v1alpha1.Probe {
+	return &v1alpha1.Probe{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: &v1alpha1.ProbeSpec{AlertAfter: &metav1.Duration{Duration: after}},
+	}
+}
+
 // collector returns a collector of those objects, of a manager that leads.
 func collector(t *testing.T, objects ...client.Object) *Operators {
 	t.Helper()
@@ -129,6 +136,18 @@ operator_status_blocked_operators{impact="Held"} 1
 # HELP operator_status_operator_blocked_since_timestamp_seconds When an operator became blocked, by the kind of the blocking object and the reason.
 # TYPE operator_status_operator_blocked_since_timestamp_seconds gauge
 operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Held",namespace="default",operator="a",reason="ProbeNotUpgradeable"} 1000
+`,
+		},
+		"AlertAfter": {
+			reason: "A Probe decides when its hold raises an alert.",
+			objects: []client.Object{
+				hold("a", holdv1alpha1.InstallerHelm, metav1.ConditionTrue), hold("b", holdv1alpha1.InstallerHelm, metav1.ConditionTrue),
+				alerting("a", 2*time.Hour), alerting("c", time.Hour),
+			},
+			metrics: []string{"operator_status_operator_alert_after_seconds"},
+			want: `# HELP operator_status_operator_alert_after_seconds After how long the hold of an operator's update by a Probe raises an alert, where that is not the default.
+# TYPE operator_status_operator_alert_after_seconds gauge
+operator_status_operator_alert_after_seconds{by="Probe",namespace="default",operator="a",reason="ProbeNotUpgradeable"} 7200
 `,
 		},
 		"OddReason": {

@@ -53,8 +53,8 @@ func ForOperator(in Inputs) *v1alpha1.Probe {
 		Spec: &v1alpha1.ProbeSpec{
 			Manager:    v1alpha1.ManagerPolicy,
 			Operator:   &v1alpha1.ProbedOperator{Installer: string(in.Operator.Installer), Name: in.Operator.Name},
-			Namespaces: in.namespaces(resources), Settle: Settle(op, in.Policies), YieldAfter: YieldAfter(op, in.Policies),
-			ProbeResources: resources,
+			Namespaces: in.namespaces(resources), ProbeResources: resources,
+			Settle: Settle(op, in.Policies), YieldAfter: YieldAfter(op, in.Policies), AlertAfter: AlertAfter(op, in.Policies),
 		},
 	}
 }

@@ -126,6 +126,17 @@ func YieldAfter(op Operator, policies []holdv1alpha1.ProbePolicy) (out *metav1.D
 	return out
 }
 
+// AlertAfter returns the shortest alertAfter of the policies that add something, or nil.
+func AlertAfter(op Operator, policies []holdv1alpha1.ProbePolicy) (out *metav1.Duration) {
+	for i := range policies {
+		after := policies[i].Spec.AlertAfter
+		if after != nil && (out == nil || after.Duration < out.Duration) && len(Resources(op, &policies[i])) > 0 {
+			out = after
+		}
+	}
+	return out
+}
+
 // Resources returns the resources of one policy that an operator serves and did not annotate.
 func Resources(op Operator, policy *holdv1alpha1.ProbePolicy) []v1alpha1.ProbeResource {
 	if !policy.Spec.Match.Matches(op.Installer, op.Namespace, op.Package) {

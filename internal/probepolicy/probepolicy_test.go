@@ -144,6 +144,33 @@ func TestYieldAfter(t *testing.T) {
 	}
 }
 
+func TestAlertAfter(t *testing.T) {
+	const foos, bars = "foos.example.com", "bars.example.com"
+	policy := func(crd string, after time.Duration) (out holdv1alpha1.ProbePolicy) {
+		out.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: crd, Upgradeable: "Ready"}}
+		if after > 0 {
+			out.Spec.AlertAfter = &metav1.Duration{Duration: after}
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason   string
+		policies []holdv1alpha1.ProbePolicy
+		want     *metav1.Duration
+	}{
+		"None":     {"The alert has a default.", []holdv1alpha1.ProbePolicy{policy(foos, 0)}, nil},
+		"Shortest": {"The alert that is raised first counts.", []holdv1alpha1.ProbePolicy{policy(foos, 3), policy(foos, 1), policy(foos, 2), policy(foos, 0)}, &metav1.Duration{Duration: 1}},
+		"Other":    {"A policy for another operator does not count.", []holdv1alpha1.ProbePolicy{policy(bars, 1), policy(foos, 2)}, &metav1.Duration{Duration: 2}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, AlertAfter(Operator{Definitions: []string{foos}}, tc.policies)); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestUnowned verifies which CustomResourceDefinitions an operator serves although its ClusterServiceVersion does not own them.
 func TestUnowned(t *testing.T) {
 	const disks, jobs = "disks.example.com", "jobs.example.com"

@@ -34,6 +34,14 @@ type ProbePolicySpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('8760h')",message="yieldAfter must be more than 0s and at most 8760h"
 	YieldAfter *metav1.Duration `json:"yieldAfter,omitempty"`
 
+	// AlertAfter is `spec.alertAfter` of the Probes: for how long custom resources may hold an update before the alert HeldTooLong is
+	// raised. Of several policies, the shortest counts.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('8760h')",message="alertAfter must be more than 0s and at most 8760h"
+	AlertAfter *metav1.Duration `json:"alertAfter,omitempty"`
+
 	// ProbeResources are CustomResourceDefinitions, by name, with the expressions that become a part of the Probe of the operator that
 	// serves them: whose ClusterServiceVersion owns them, or whose service account may update the status of their custom resources. With a
 	// ClusterServiceVersion, these are of an API group in which it owns a CustomResourceDefinition, and it does not require them.

@@ -301,6 +301,11 @@ func (in *ProbePolicySpec) DeepCopyInto(out *ProbePolicySpec) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.AlertAfter != nil {
+		in, out := &in.AlertAfter, &out.AlertAfter
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.ProbeResources != nil {
 		in, out := &in.ProbeResources, &out.ProbeResources
 		*out = make([]operatorsv1alpha1.ProbeResource, len(*in))

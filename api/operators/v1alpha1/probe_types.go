@@ -114,6 +114,13 @@ type ProbeSpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('8760h')",message="yieldAfter must be more than 0s and at most 8760h"
 	YieldAfter *metav1.Duration `json:"yieldAfter,omitempty"`
 
+	// AlertAfter is for how long custom resources may hold an update before the alert HeldTooLong is raised. By default that is a day.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('8760h')",message="alertAfter must be more than 0s and at most 8760h"
+	AlertAfter *metav1.Duration `json:"alertAfter,omitempty"`
+
 	// ProbeResources are the custom resources that determine the status of the operator.
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Probe Resources"
 	// +optional

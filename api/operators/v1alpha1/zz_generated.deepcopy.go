@@ -309,6 +309,11 @@ func (in *ProbeSpec) DeepCopyInto(out *ProbeSpec) {
 		*out = new(metav1.Duration)
 		**out = **in
 	}
+	if in.AlertAfter != nil {
+		in, out := &in.AlertAfter, &out.AlertAfter
+		*out = new(metav1.Duration)
+		**out = **in
+	}
 	if in.ProbeResources != nil {
 		in, out := &in.ProbeResources, &out.ProbeResources
 		*out = make([]ProbeResource, len(*in))
