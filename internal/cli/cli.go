@@ -109,7 +109,7 @@ It reads the statuses that OLM and operator-status report, with your own permiss
 	for _, one := range []*cobra.Command{whyCommand(o), treeCommand(o), approveCommand(o), holdCommand(o), releaseCommand(o), waitCommand(o)} {
 		root.AddCommand(o.completed(one, false))
 	}
-	root.AddCommand(o.completed(getCommand(o), true), o.completed(checkCommand(o), true), policiesCommand(o), gatherCommand(o))
+	root.AddCommand(o.completed(getCommand(o), true), o.completed(checkCommand(o), true), policiesCommand(o), gatherCommand(o), versionCommand(o))
 	root.AddCommand(o.completed(previewCommand(o), false))
 	return root
 }

@@ -112,6 +112,21 @@ func TestPolicies(t *testing.T) {
 			"strimzi         kafka        strimzi-cluster-operator.v0.40.0  OLM        " + strimzi + "\n"
 	}
 	strimzi := "---\n" + manifestNamed(t, "strimzi")
+	const nmstate = `
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: nodenetworkconfigurationpolicies.nmstate.io}
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {namespace: nmstate, name: kubernetes-nmstate-op.v0.85.0}
+spec:
+  customresourcedefinitions: {owned: [{name: nmstates.nmstate.io, kind: NMState, version: v1}]}
+  install:
+    strategy: deployment
+    spec: {deployments: [], clusterPermissions: [{serviceAccountName: a, rules: [{apiGroups: [nmstate.io], resources: ["*"], verbs: ["*"]}]}]}
+`
 	cases := map[string]struct {
 		reason, more string
 		out, errs    string
@@ -128,6 +143,11 @@ func TestPolicies(t *testing.T) {
 			reason: "A policy with another spec was changed by its user.",
 			more:   strings.Replace(strimzi, `"!NotReady"`, `"Ready"`, 1), out: table("Changed", "No"),
 			errs: "To apply: kubectl operator-status policies cloudnative-pg keycloak -o yaml | kubectl apply -f -\n",
+		},
+		"Components": {
+			reason: "An operator of OLM serves custom resources whose CustomResourceDefinition it creates itself.", more: nmstate,
+			out:  strings.Replace(table("No", "No"), "strimzi ", "nmstate         nmstate      kubernetes-nmstate-op.v0.85.0     OLM        No\nstrimzi ", 1),
+			errs: "To apply: kubectl operator-status policies cloudnative-pg keycloak nmstate strimzi -o yaml | kubectl apply -f -\n",
 		},
 	}
 	for name, tc := range cases {
