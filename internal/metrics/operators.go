@@ -41,7 +41,7 @@ var (
 		"When an operator became blocked, by the kind of the blocking object and the reason.",
 		[]string{"namespace", "operator", "impact", "by", "reason"}, nil)
 	alertAfter = prometheus.NewDesc("operator_status_operator_alert_after_seconds",
-		"After how long the hold of an operator's update by a Probe raises an alert, where that is not the default.",
+		"After how long a Probe's hold raises an alert, where that is not the default.",
 		[]string{"namespace", "operator", "by", "reason"}, nil)
 	probes = prometheus.NewDesc("operator_status_probes",
 		"Probes by their condition Upgradeable.", []string{"upgradeable"}, nil)
@@ -87,7 +87,9 @@ func (o *Operators) Add(kind installer.Kind) {
 
 // Describe implements prometheus.Collector.
 func (o *Operators) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{operators, blocked, blockedSince, alertAfter, probes, platformOperators, catalogs, catalogUnhealthySince, catalogPolled, omitted} {
+	for _, d := range []*prometheus.Desc{
+		operators, blocked, blockedSince, alertAfter, probes, platformOperators, catalogs, catalogUnhealthySince, catalogPolled, omitted,
+	} {
 		out <- d
 	}
 }

@@ -145,7 +145,7 @@ operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Held
 				alerting("a", 2*time.Hour), alerting("c", time.Hour),
 			},
 			metrics: []string{"operator_status_operator_alert_after_seconds"},
-			want: `# HELP operator_status_operator_alert_after_seconds After how long the hold of an operator's update by a Probe raises an alert, where that is not the default.
+			want: `# HELP operator_status_operator_alert_after_seconds After how long a Probe's hold raises an alert, where that is not the default.
 # TYPE operator_status_operator_alert_after_seconds gauge
 operator_status_operator_alert_after_seconds{by="Probe",namespace="default",operator="a",reason="ProbeNotUpgradeable"} 7200
 `,

@@ -158,9 +158,10 @@ func TestAlertAfter(t *testing.T) {
 		policies []holdv1alpha1.ProbePolicy
 		want     *metav1.Duration
 	}{
-		"None":     {"The alert has a default.", []holdv1alpha1.ProbePolicy{policy(foos, 0)}, nil},
-		"Shortest": {"The alert that is raised first counts.", []holdv1alpha1.ProbePolicy{policy(foos, 3), policy(foos, 1), policy(foos, 2), policy(foos, 0)}, &metav1.Duration{Duration: 1}},
-		"Other":    {"A policy for another operator does not count.", []holdv1alpha1.ProbePolicy{policy(bars, 1), policy(foos, 2)}, &metav1.Duration{Duration: 2}},
+		"None": {"The alert has a default.", []holdv1alpha1.ProbePolicy{policy(foos, 0)}, nil},
+		"Shortest": {"The alert that is raised first counts.", []holdv1alpha1.ProbePolicy{policy(foos, 3), policy(foos, 1), policy(foos, 2), policy(foos, 0)},
+			&metav1.Duration{Duration: 1}},
+		"Other": {"A policy for another operator does not count.", []holdv1alpha1.ProbePolicy{policy(bars, 1), policy(foos, 2)}, &metav1.Duration{Duration: 2}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
