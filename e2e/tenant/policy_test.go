@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -238,6 +239,67 @@ func TestDefinitionsStay(t *testing.T) {
 				t.Errorf("%s Deleting it returned %v", tc.reason, err)
 			}
 		})
+	}
+}
+
+// TestMisspelt verifies that who writes an opt-in that has no effect is warned, and nobody else.
+func TestMisspelt(t *testing.T) {
+	namespace := cluster.Namespace(t, "misspelt")
+	const authors = "olm.operatorframework.io/"
+	for name, tc := range map[string]struct {
+		reason string
+		object client.Object
+		want   string
+	}{
+		"Annotation": {"It is not the one that is read.", annotated(t, authors+"condition.Upgradable"), "annotation " + authors + "condition.Upgradable has no effect"},
+		"Case":       {"Annotations are case-sensitive.", annotated(t, authors+"condition.upgradeable"), "annotation " + authors + "condition.upgradeable has no effect"},
+		"OptIn":      {"It is one.", annotated(t, authors+"condition.Upgradeable"), ""},
+		"Other":      {"It is none of ours.", annotated(t, authors+"installed-alongside-1"), ""},
+		"Label":      {"It has one value.", labelled(namespace, "Approval"), "label operatorstatus.io/gate=Approval has no effect"},
+		"Gate":       {"It is the value.", labelled(namespace, "approval"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			warned := &warnings{}
+			config := rest.CopyConfig(cluster.Config)
+			config.WarningHandler = warned
+			c, err := client.New(config, client.Options{Scheme: cluster.Client.Scheme()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
+				if err := c.Create(ctx, tc.object.DeepCopyObject().(client.Object), client.DryRunAll); err != nil {
+					t.Fatal(err)
+				}
+				return tc.want == "" || len(warned.texts) > 0, nil
+			}) // the API server notices policies after a moment
+			if got := strings.Join(warned.texts, "\n"); tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+				t.Errorf("%s The API server warns %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// warnings collects the warnings of the API server.
+type warnings struct{ texts []string }
+
+func (w *warnings) HandleWarningHeader(_ int, _ string, text string) { w.texts = append(w.texts, text) }
+
+// annotated returns a CustomResourceDefinition with an annotation.
+func annotated(t *testing.T, key string) client.Object {
+	t.Helper()
+	objects, err := testcluster.Decode([]byte(builder.CRD("foos", "misspelt.example.com")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects[0].SetAnnotations(map[string]string{key: "!Migrating"})
+	return objects[0]
+}
+
+// labelled returns a Subscription with a gate.
+func labelled(namespace, gate string) client.Object {
+	return &v1alpha1.Subscription{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foo", Labels: map[string]string{v1alpha1.LabelGate: gate}},
+		Spec:       &olm.SubscriptionSpec{Package: "foo", CatalogSource: "foo", CatalogSourceNamespace: namespace},
 	}
 }
 

@@ -214,3 +214,42 @@ func manifestNamed(t *testing.T, name string) string {
 	t.Fatalf("there is no policy %s", name)
 	return ""
 }
+
+// TestMisspelt verifies that an opt-in that has no effect is reported, whatever installed the operator.
+func TestMisspelt(t *testing.T) {
+	const crds = `
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: backups.postgresql.cnpg.io, annotations: {olm.operatorframework.io/condition.Upgradable: "!Busy"}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: foos.example.com, annotations: {olm.operatorframework.io/condition.important: Bad, olm.operatorframework.io/condition.Upgradeable: "!Busy"}}
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {namespace: apps, name: foo.v1.0.0}
+spec: {customresourcedefinitions: {owned: [{name: foos.example.com, kind: Foo, version: v1}]}}
+status: {phase: Succeeded}
+`
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"OLM":      {"Its ClusterServiceVersion owns the CustomResourceDefinition.", []string{"foo.v1.0.0", "-n", "apps"}, "condition.important of CustomResourceDefinition foos.example.com has no effect"},
+		"Workload": {"Its service account reports on the custom resources.", []string{"cloudnative-pg", "-n", "cnpg-system"}, "condition.Upgradable of CustomResourceDefinition backups.postgresql.cnpg.io has no effect"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			out, _, code := onOperators(t, crds, append([]string{"why"}, tc.args...)...)
+			if code != exitOK || !strings.Contains(out, "Notice") || !strings.Contains(strings.Join(strings.Fields(out), " "), tc.want) {
+				t.Errorf("%s\nexit code %d\n%s\nlacks %q", tc.reason, code, out, tc.want)
+			}
+		})
+	}
+	if out, _, _ := onOperators(t, crds, "why", "login", "-n", "sso"); strings.Contains(out, "has no effect") {
+		t.Errorf("an operator is blamed for an annotation of another one:\n%s", out)
+	}
+}

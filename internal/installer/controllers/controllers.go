@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -40,14 +41,20 @@ func (Installer) Kinds() []installer.Kind { return Kinds() }
 
 // Operators implements installer.Installer. An operator consists of those controllers that were installed together.
 func (Installer) Operators(c installer.Cluster) []operator.Operator {
-	workloads := map[holdv1alpha1.OperatorReference][]installer.Workload{}
+	workloads, definitions := map[holdv1alpha1.OperatorReference][]installer.Workload{}, map[holdv1alpha1.OperatorReference]sets.Set[string]{}
 	for _, w := range In(c) {
 		of := Owner(w.Workload)
 		workloads[of] = append(workloads[of], w.Workload)
+		definitions[of] = definitions[of].Union(sets.New(w.Definitions...))
 	}
+	misspelt := installer.Misspelt(c)
 	out := make([]operator.Operator, 0, len(workloads))
 	for of, some := range workloads {
-		out = append(out, describe(of, some, c))
+		op := describe(of, some, c)
+		for _, name := range sets.List(definitions[of]) {
+			op.Notices = append(op.Notices, misspelt[name]...)
+		}
+		out = append(out, op)
 	}
 	return operator.Sorted(out)
 }

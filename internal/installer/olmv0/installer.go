@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -35,12 +36,31 @@ func (Installer) Name() string { return "OLM" }
 
 // Operators implements installer.Installer.
 func (Installer) Operators(c installer.Cluster) []operator.Operator {
-	return withUserHolds(c, Operators(clusterOf(c)))
+	return withMisspelt(c, withUserHolds(c, Operators(clusterOf(c))))
+}
+
+// withMisspelt adds the notices of opt-ins that have no effect to the operators that own their CustomResourceDefinitions.
+func withMisspelt(c installer.Cluster, operators []operator.Operator) []operator.Operator {
+	misspelt := installer.Misspelt(c)
+	if len(misspelt) == 0 {
+		return operators
+	}
+	notices := map[types.NamespacedName][]operator.Blocker{}
+	for _, csv := range installer.Values[v1alpha1.ClusterServiceVersion](c) {
+		for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
+			notices[nameOf(&csv)] = append(notices[nameOf(&csv)], misspelt[d.Name]...)
+		}
+	}
+	for i := range operators {
+		op := &operators[i]
+		op.Notices = append(op.Notices, notices[types.NamespacedName{Namespace: op.Namespace, Name: op.Installed}]...)
+	}
+	return operators
 }
 
 // Check implements installer.Checker.
 func (Installer) Check(c installer.Cluster) []operator.Operator {
-	out := withUserHolds(c, Check(clusterOf(c)))
+	out := withMisspelt(c, withUserHolds(c, Check(clusterOf(c))))
 	for i := range out {
 		out[i].Blockers, out[i].WouldHold = append(out[i].Blockers, out[i].WouldHold...), nil
 	}
@@ -178,6 +198,9 @@ func trimCSV(object installer.Object) {
 	})
 	spec := olm.ClusterServiceVersionSpec{}
 	spec.DisplayName, spec.Version, spec.Replaces = csv.Spec.DisplayName, csv.Spec.Version, csv.Spec.Replaces
+	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
+		spec.CustomResourceDefinitions.Owned = append(spec.CustomResourceDefinitions.Owned, olm.CRDDescription{Name: d.Name})
+	}
 	csv.Spec, csv.Status.RequirementStatus = spec, nil
 }
 

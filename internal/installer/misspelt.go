@@ -1,0 +1,36 @@
+package installer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+// optIns is how the annotations begin with which an author opts in.
+var optIns = strings.TrimSuffix(v1alpha1.AnnotationUpgradeable, ".Upgradeable")
+
+// Misspelt returns a notice for each annotation of a CustomResourceDefinition that begins as an opt-in of its author does, and has no
+// effect, by the name of the CustomResourceDefinition. A policy warns who writes it, but not who installs it with a package.
+func Misspelt(c Cluster) map[string][]operator.Blocker {
+	out := map[string][]operator.Blocker{}
+	for crd := range each[metav1.PartialObjectMetadata](c) {
+		for _, key := range slices.Sorted(maps.Keys(crd.Annotations)) {
+			if key == v1alpha1.AnnotationUpgradeable || key == v1alpha1.AnnotationImportant || !strings.HasPrefix(strings.ToLower(key), optIns) {
+				continue
+			}
+			out[crd.Name] = append(out[crd.Name], operator.Blocker{
+				Impact: operator.Notice, By: "CustomResourceDefinition " + crd.Name, Reason: "UnknownAnnotation",
+				Cause: fmt.Sprintf("Annotation %s of CustomResourceDefinition %s has no effect. Its author may mean %s or %s",
+					key, crd.Name, v1alpha1.AnnotationUpgradeable, v1alpha1.AnnotationImportant),
+				Steps: []operator.Step{{To: "To see it", Command: "kubectl get customresourcedefinition " + crd.Name + " -o yaml"}},
+			})
+		}
+	}
+	return out
+}
