@@ -26,7 +26,8 @@ import (
 )
 
 // TestPrometheus verifies with a real Prometheus that the metrics of an update that is held, and then installed, match
-// docs/metrics.md, that every query of the alerts and of the dashboard has a result, and that the hold raises an alert when its policy says.
+// docs/metrics.md, that every query of the alerts and of the dashboard has a result, and that the hold raises an alert after
+// spec.alertAfter of its policy.
 func TestPrometheus(t *testing.T) {
 	program := filepath.Join(testcluster.Root(), "bin", "prometheus", "prometheus")
 	if _, err := os.Stat(program); err != nil {

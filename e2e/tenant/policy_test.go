@@ -242,7 +242,7 @@ func TestDefinitionsStay(t *testing.T) {
 	}
 }
 
-// TestMisspelt verifies that who writes an opt-in that has no effect is warned, and nobody else.
+// TestMisspelt verifies that the API server warns the author of an opt-in that has no effect, and no other.
 func TestMisspelt(t *testing.T) {
 	namespace := cluster.Namespace(t, "misspelt")
 	const authors = "olm.operatorframework.io/"

@@ -99,8 +99,11 @@ var gathered = []struct {
 	{corev1.SchemeGroupVersion.WithResource("configmaps"), holdv1alpha1.LabelDenies},
 }
 
+// ours is the label selector of the Deployments and pods of operator-status.
+const ours = "app.kubernetes.io/name=operator-status"
+
 // logged are the label selectors of the pods whose logs gather reads: those of operator-status, of OLM, and of catalogs.
-var logged = []string{"app.kubernetes.io/name=operator-status", "app in (olm-operator,catalog-operator)", "olm.catalogSource"}
+var logged = []string{ours, "app in (olm-operator,catalog-operator)", "olm.catalogSource"}
 
 // gatherer reads a cluster into an archive.
 type gatherer struct {

@@ -16,7 +16,7 @@ import (
 // managers returns the kind of the Deployments that operator-status runs in.
 func managers() installer.Kind {
 	return installer.Kind{
-		GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Plural: "Deployments", Selector: "app.kubernetes.io/name=operator-status",
+		GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Plural: "Deployments", Selector: ours,
 		AllNamespaces: true, AddToScheme: appsv1.AddToScheme, List: func() installer.List { return &appsv1.DeploymentList{} },
 	}
 }

@@ -135,10 +135,13 @@ func Important(probe *v1alpha1.Probe) *operator.Blocker {
 	return &out
 }
 
+// ByProbe returns the name of a Probe in operator.Blocker.
+func ByProbe(probe *v1alpha1.Probe) string { return "Probe " + probe.Namespace + "/" + probe.Name }
+
 // blockedBy returns the blocker of a Probe that is unreliable because of its condition.
 func blockedBy(probe *v1alpha1.Probe, c metav1.Condition) operator.Blocker {
 	return operator.Blocker{
-		Impact: operator.Broken, By: "Probe " + probe.Namespace + "/" + probe.Name, Reason: c.Reason, Since: c.LastTransitionTime, Cause: c.Message,
+		Impact: operator.Broken, By: ByProbe(probe), Reason: c.Reason, Since: c.LastTransitionTime, Cause: c.Message,
 		Steps: []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe probe.operators.coreos.com -n %s %s", probe.Namespace, probe.Name)}},
 	}
 }

@@ -16,7 +16,7 @@ import (
 var optIns = strings.TrimSuffix(v1alpha1.AnnotationUpgradeable, ".Upgradeable")
 
 // Misspelt returns a notice for each annotation of a CustomResourceDefinition that begins as an opt-in of its author does, and has no
-// effect, by the name of the CustomResourceDefinition. A policy warns who writes it, but not who installs it with a package.
+// effect, by the name of the CustomResourceDefinition. A policy warns its author, but not users who install it with a package.
 func Misspelt(c Cluster) map[string][]operator.Blocker {
 	out := map[string][]operator.Blocker{}
 	for crd := range each[metav1.PartialObjectMetadata](c) {

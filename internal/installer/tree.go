@@ -16,7 +16,7 @@ const maxNamed = 10
 
 // ProbeNode returns a Probe with custom resources that block. The others are counted.
 func ProbeNode(probe *v1alpha1.Probe) operator.Node {
-	out := operator.Node{Name: "Probe " + probe.Namespace + "/" + probe.Name}
+	out := operator.Node{Name: ByProbe(probe)}
 	out.State, out.Message = StateOf(probe.Status.Conditions, v1alpha1.ConditionUpgradeable)
 	shown := 0
 	for _, r := range probe.Status.ProbeResources {

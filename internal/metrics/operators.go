@@ -104,10 +104,11 @@ func (o *Operators) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.NewInvalidMetric(operators, err)
 		return
 	}
-	s := scrape{out: out, began: o.since, alertAfter: alertsOf(installer.Values[v1alpha1.Probe](c))}
+	allProbes := installer.Values[v1alpha1.Probe](c)
+	s := scrape{out: out, began: o.since, alertAfter: alertsOf(allProbes)}
 	s.operators(o.installers.Operators(c))
 	s.catalogs(olmv0.Catalogs(installer.Values[olm.CatalogSource](c)))
-	counts(out, probes, installer.Values[v1alpha1.Probe](c), func(p *v1alpha1.Probe) string {
+	counts(out, probes, allProbes, func(p *v1alpha1.Probe) string {
 		return statusOf(p.Status.Conditions, v1alpha1.ConditionUpgradeable)
 	})
 	counts(out, platformOperators, installer.Values[platformv1alpha1.PlatformOperator](c), func(p *platformv1alpha1.PlatformOperator) string {
@@ -141,14 +142,14 @@ type scrape struct {
 	out   chan<- prometheus.Metric
 	began time.Time // the first collection, which stands for unknown times
 
-	alertAfter map[string]time.Duration // by the Probe, as operator.Blocker names it
+	alertAfter map[string]time.Duration // by installer.ByProbe
 }
 
 func alertsOf(probes []v1alpha1.Probe) map[string]time.Duration {
 	out := map[string]time.Duration{}
 	for i := range probes {
 		if p := &probes[i]; p.Spec != nil && p.Spec.AlertAfter != nil {
-			out["Probe "+p.Namespace+"/"+p.Name] = p.Spec.AlertAfter.Duration
+			out[installer.ByProbe(p)] = p.Spec.AlertAfter.Duration
 		}
 	}
 	return out

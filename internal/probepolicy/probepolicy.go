@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -33,13 +34,17 @@ type Operator struct {
 // OfCSV returns the operator of a ClusterServiceVersion that declared resources with annotations. more are the names of
 // CustomResourceDefinitions that it serves and does not own.
 func OfCSV(csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResource, more []string) Operator {
-	out := Operator{
+	return Operator{
 		Installer: holdv1alpha1.InstallerOLM, Namespace: csv.Namespace, Package: csvchain.PackageOf(csv).Name, Annotated: annotated,
+		Definitions: append(namesOf(csv.Spec.CustomResourceDefinitions.Owned), more...),
 	}
-	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
-		out.Definitions = append(out.Definitions, d.Name)
+}
+
+func namesOf(described []olm.CRDDescription) []string {
+	var out []string
+	for _, d := range described {
+		out = append(out, d.Name)
 	}
-	out.Definitions = append(out.Definitions, more...)
 	return out
 }
 
@@ -47,12 +52,10 @@ func OfCSV(csv *v1alpha1.ClusterServiceVersion, annotated []v1alpha1.ProbeResour
 // not own them, since it creates them itself: it owns another one of the API group, and the permissions of one of its service accounts let
 // that report on their custom resources. Permissions alone say little: many operators have all on an API group that they only use.
 func Unowned(csv *v1alpha1.ClusterServiceVersion, definitions []string) []string {
-	groups, described := OwnedGroups(csv), map[string]bool{}
-	for _, d := range slices.Concat(csv.Spec.CustomResourceDefinitions.Owned, csv.Spec.CustomResourceDefinitions.Required) {
-		described[d.Name] = true
-	}
+	owned, required := namesOf(csv.Spec.CustomResourceDefinitions.Owned), namesOf(csv.Spec.CustomResourceDefinitions.Required)
+	groups := Groups(owned)
 	candidates := slices.DeleteFunc(slices.Clone(definitions), func(name string) bool {
-		return described[name] || !slices.Contains(groups, GroupOf(name))
+		return slices.Contains(owned, name) || slices.Contains(required, name) || !slices.Contains(groups, GroupOf(name))
 	})
 	if len(candidates) == 0 {
 		return nil
@@ -67,11 +70,11 @@ func Unowned(csv *v1alpha1.ClusterServiceVersion, definitions []string) []string
 	return slices.Compact(out)
 }
 
-// OwnedGroups returns the API groups of the CustomResourceDefinitions that a ClusterServiceVersion owns, sorted.
-func OwnedGroups(csv *v1alpha1.ClusterServiceVersion) []string {
+// Groups returns the API groups of CustomResourceDefinitions, sorted.
+func Groups(definitions []string) []string {
 	var out []string
-	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
-		out = append(out, GroupOf(d.Name))
+	for _, name := range definitions {
+		out = append(out, GroupOf(name))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -159,16 +162,6 @@ func DefinitionsIn(policies []holdv1alpha1.ProbePolicy) []string {
 		for _, r := range policies[i].Spec.ProbeResources {
 			out = append(out, r.CRDName())
 		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// GroupsIn returns the API groups of the CustomResourceDefinitions that a policy names, sorted.
-func GroupsIn(policy *holdv1alpha1.ProbePolicy) []string {
-	var out []string
-	for _, r := range policy.Spec.ProbeResources {
-		out = append(out, GroupOf(r.CRDName()))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
@@ -40,7 +41,7 @@ func IndexCache(ctx context.Context, indexer client.FieldIndexer) error {
 // IndexCSVs adds the field indexes on ClusterServiceVersions. Call it once they are installed.
 func IndexCSVs(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.ClusterServiceVersion{}, IndexOwnedGroup, func(o client.Object) []string {
-		return probepolicy.OwnedGroups(o.(*v1alpha1.ClusterServiceVersion))
+		return probepolicy.Groups(annotations.CRDNames(o.(*v1alpha1.ClusterServiceVersion)))
 	}); err != nil {
 		return fmt.Errorf("indexing ClusterServiceVersions by the API groups of their CustomResourceDefinitions: %w", err)
 	}

@@ -276,7 +276,7 @@ func (r *SpecReconciler) owningIn(ctx context.Context, group string) []reconcile
 // named returns requests for the operators that may serve a CustomResourceDefinition which a policy names.
 func (r *SpecReconciler) named(ctx context.Context, policy client.Object) []reconcile.Request {
 	var out []reconcile.Request
-	for _, group := range probepolicy.GroupsIn(policy.(*holdv1alpha1.ProbePolicy)) {
+	for _, group := range probepolicy.Groups(probepolicy.DefinitionsIn([]holdv1alpha1.ProbePolicy{*policy.(*holdv1alpha1.ProbePolicy)})) {
 		out = append(out, r.owningIn(ctx, group)...)
 	}
 	return out

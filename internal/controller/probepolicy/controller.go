@@ -84,7 +84,7 @@ func (r *Reconciler) operators(ctx context.Context, policy *holdv1alpha1.ProbePo
 		return out, err
 	}
 	seen := map[client.ObjectKey]bool{}
-	for _, group := range probepolicy.GroupsIn(policy) {
+	for _, group := range probepolicy.Groups(probepolicy.DefinitionsIn([]holdv1alpha1.ProbePolicy{*policy})) {
 		list := &v1alpha1.ClusterServiceVersionList{}
 		if err := r.Client.List(ctx, list, client.MatchingFields{r.IndexOwnedGroup: group}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("listing the ClusterServiceVersions that own CustomResourceDefinitions of %s: %w", group, err)

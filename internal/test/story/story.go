@@ -310,8 +310,8 @@ func (o Op) setMigrating(t *testing.T, custom *unstructured.Unstructured, status
 	}
 }
 
-// awaitEnforced waits until the API server denies an update, and says why. It reads the index of UpgradeHolds a moment after that was
-// written, and the index gets a new message a moment after an UpgradeHold did.
+// awaitEnforced waits until the API server denies an update with the message about the custom resource. It reads the index of UpgradeHolds
+// a moment after that was written, and the index gets a new message a moment after an UpgradeHold did.
 func (o Op) awaitEnforced(t *testing.T) {
 	t.Helper()
 	holds := &holdv1alpha1.UpgradeHoldList{}
