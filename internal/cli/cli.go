@@ -44,9 +44,9 @@ func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 func Run(args []string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	width := columns(streams.Out)
+	width, colored := columns(streams.Out), terminal(streams.Out)
 	streams.Out, streams.ErrOut = safe(streams.Out), safe(streams.ErrOut)
-	root := command(installer.Installers{olmv0.Installer{}, controllers.Installer{}}, streams, width)
+	root := command(installer.Installers{olmv0.Installer{}, controllers.Installer{}}, streams, width, colored)
 	root.SetArgs(args)
 	return exitCode(root.ExecuteContext(ctx), streams.ErrOut)
 }
@@ -71,7 +71,8 @@ type options struct {
 
 	installers installer.Installers
 
-	width uint // columns of the terminal that is printed to, or 0
+	width    uint      // columns of the terminal that is printed to, or 0
+	terminal io.Writer // for colors, or nil if there are none
 
 	flags         *genericclioptions.ConfigFlags
 	allNamespaces bool
@@ -86,8 +87,8 @@ type options struct {
 // fewer rights than their readers. No command prints anything but text.
 func safe(out io.Writer) io.Writer { return transform.NewWriter(out, runes.Map(messages.Safe)) }
 
-func command(installers installer.Installers, streams genericiooptions.IOStreams, width uint) *cobra.Command {
-	o := &options{IOStreams: streams, installers: installers, width: width, flags: genericclioptions.NewConfigFlags(true)}
+func command(installers installer.Installers, streams genericiooptions.IOStreams, width uint, terminal io.Writer) *cobra.Command {
+	o := &options{IOStreams: streams, installers: installers, width: width, terminal: terminal, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
 		Use:   "kubectl-operator_status", // which completion is for
 		Short: "Show whether operators run and are up to date, and what blocks them",

@@ -119,6 +119,14 @@ func output(t *testing.T, width uint, print func(*options) error) string {
 	return out.String()
 }
 
+// explanation prints what why prints for an operator.
+func explanation(op operator.Operator) func(*options) error {
+	return func(o *options) error {
+		o.explain(op, now)
+		return nil
+	}
+}
+
 // flags returns the flags of get with arguments.
 func flags(t *testing.T, args []string) *get.PrintFlags {
 	t.Helper()
@@ -192,18 +200,59 @@ func TestOutput(t *testing.T) {
 	}
 	for _, op := range operators() {
 		t.Run("why "+op.Name, func(t *testing.T) {
-			var out bytes.Buffer
-			explain(&out, op, now, 0)
-			texts.Check(t, t.Name(), out.String())
+			texts.Check(t, t.Name(), output(t, 0, explanation(op)))
 		})
 		t.Run("why "+op.Name+" in a terminal of 60 columns", func(t *testing.T) {
-			var out bytes.Buffer
-			explain(&out, op, now, 60)
-			texts.Check(t, t.Name(), out.String())
+			texts.Check(t, t.Name(), output(t, 60, explanation(op)))
 		})
 		t.Run("wait "+op.Name, func(t *testing.T) {
 			texts.Check(t, t.Name(), progress([]operator.Operator{op}, op.Name, op.Namespace)+"\n")
 		})
+	}
+}
+
+// TestColors verifies that the words for states have colors in a terminal, in the place where they are without, and that texts of others
+// have none.
+func TestColors(t *testing.T) {
+	rows := [][]string{{"NAME", "STATUS", "WHY"}, {"foo", "Held", "it is Broken"}, {"Held-by-name", "UpToDate", "\x1b[31mred"}, {"ünïcode", "Broken", ""}}
+	const red, yellow, green, none = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[0m"
+	cases := map[string]struct {
+		reason  string
+		width   int
+		colored bool
+		want    string
+	}{
+		"Colored": {
+			reason: "The state of a row has its color, and nothing else.", width: 60, colored: true,
+			want: "NAME          STATUS    WHY\n" +
+				"foo           " + yellow + "Held" + none + "      it is Broken\n" +
+				"Held-by-name  " + green + "UpToDate" + none + "  \ufffd[31mred\n" +
+				"ünïcode       " + red + "Broken" + none + "\n",
+		},
+		"Cut": {
+			reason: "A word that is cut has none.", width: 17, colored: true,
+			want: "NAME          ST…\nfoo           He…\nHeld-by-name  Up…\nünïcode       Br…\n",
+		},
+		"Plain": {
+			reason: "Elsewhere there are none.", width: 60,
+			want: "NAME          STATUS    WHY\nfoo           Held      it is Broken\nHeld-by-name  UpToDate  \ufffd[31mred\nünïcode       Broken\n",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			o := &options{IOStreams: genericiooptions.IOStreams{Out: safe(&out)}}
+			if tc.colored {
+				o.terminal = &out
+			}
+			o.printTable(rows, tc.width)
+			if got := out.String(); got != tc.want {
+				t.Errorf("%s\ngot  %q\nwant %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+	if terminal(&bytes.Buffer{}) != nil {
+		t.Error("a buffer is a terminal")
 	}
 }
 
@@ -247,10 +296,7 @@ func TestDocumentation(t *testing.T) {
 			o.allNamespaces = true
 			return o.printCheck(flags(t, nil), operators()[:3], now)
 		}),
-		output(t, 0, func(o *options) error {
-			explain(o.Out, operators()[1], now, 0)
-			return nil
-		}),
+		output(t, 0, explanation(operators()[1])),
 		output(t, 0, func(o *options) error { o.printTree(tree()); return nil }),
 	} {
 		var shown strings.Builder
@@ -270,9 +316,7 @@ func TestDocumentation(t *testing.T) {
 func TestLimitedByUser(t *testing.T) {
 	op := operators()[0]
 	op.Notices, op.Limited = nil, "bar.v2.0.0 runs, and annotation operatorstatus.io/version does not allow the newer bar.v3.0.0"
-	var out bytes.Buffer
-	explain(&out, op, now, 0)
-	if want := "apps/bar: " + op.Limited + ". Nothing blocks it.\n"; out.String() != want {
-		t.Errorf("it is %q, want %q", out.String(), want)
+	if got, want := output(t, 0, explanation(op)), "apps/bar: "+op.Limited+". Nothing blocks it.\n"; got != want {
+		t.Errorf("it is %q, want %q", got, want)
 	}
 }

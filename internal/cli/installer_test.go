@@ -169,7 +169,7 @@ func runWith(t *testing.T, objects []client.Object, args ...string) (string, int
 	}
 	t.Setenv("KUBECONFIG", os.DevNull)
 	var out bytes.Buffer
-	root := command(installer.Installers{applets{}}, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}, 0)
+	root := command(installer.Installers{applets{}}, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}, 0, nil)
 	if args[0] == "__complete" {
 		args = append([]string{args[0], args[1], "--from=" + folder}, args[2:]...)
 	} else {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -54,8 +53,23 @@ func (o *options) printTable(rows [][]string, width int) {
 		if width > 0 {
 			line = runewidth.Truncate(line, width, "…")
 		}
-		fmt.Fprintln(o.Out, line)
+		word, offset := colored(row, cells)
+		if !strings.HasPrefix(line[min(offset, len(line)):], word) {
+			word = "" // it was cut
+		}
+		o.print(line+"\n", word, offset)
 	}
+}
+
+// colored returns the first cell of a row that has a color, and its offset in the line of the aligned cells, or nothing.
+func colored(row, cells []string) (word string, offset int) {
+	for i, cell := range row {
+		if colors[cell] != nil {
+			return cell, offset
+		}
+		offset += len(cells[i]) + len(gap)
+	}
+	return "", 0
 }
 
 // widths returns the width of each column.

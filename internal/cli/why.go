@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +40,7 @@ you may not read the objects that it needs.`,
 				if i > 0 {
 					fmt.Fprintln(o.Out)
 				}
-				explain(o.Out, op, o.now(), o.width)
+				o.explain(op, o.now())
 			}
 			return worst(operators)
 		},
@@ -62,13 +61,14 @@ func codeOf(i operator.Impact) exit {
 }
 
 // explain prints the blockers of an operator. It wraps sentences at the width of a terminal, but not commands, which are copied.
-func explain(out io.Writer, op operator.Operator, now time.Time, width uint) {
-	fmt.Fprintln(out, wrapped(fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op)), "", width))
+func (o *options) explain(op operator.Operator, now time.Time) {
+	fmt.Fprintln(o.Out, wrapped(fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op)), "", o.width))
 	for _, b := range slices.Concat(op.Blockers, op.WouldHold, op.Notices) {
-		fmt.Fprintf(out, "\n%s\n", wrapped(heading(b, now), "", width))
-		fmt.Fprintln(out, wrapped(strings.TrimRight(messages.Line(b.Cause), "."), "  ", width))
+		fmt.Fprintln(o.Out)
+		o.print(wrapped(heading(b, now), "", o.width)+"\n", string(b.Impact), 0)
+		fmt.Fprintln(o.Out, wrapped(strings.TrimRight(messages.Line(b.Cause), "."), "  ", o.width))
 		for _, s := range b.Steps {
-			fmt.Fprintf(out, "  %s:\n    %s\n", s.To, s.Command)
+			fmt.Fprintf(o.Out, "  %s:\n    %s\n", s.To, s.Command)
 		}
 	}
 }
