@@ -323,7 +323,22 @@ func (p *parser) field(name string, start int) (Field, error) {
 	case isReason && conditionType.MatchString(condition):
 		return Field{Condition: condition}, nil
 	default:
-		return Field{}, p.problemAt(start, quoted(name)+" cannot be compared: compare a field such as status.phase or metadata.labels[app], or the reason of a condition such as Ready.reason")
+		return Field{}, p.problemAt(start, quoted(name)+" cannot be compared: "+insteadOf(name))
+	}
+}
+
+// insteadOf returns what to write in place of a name that cannot be compared.
+func insteadOf(name string) string {
+	of := func(suffix string) bool {
+		return strings.HasSuffix(name, suffix) && conditionType.MatchString(strings.TrimSuffix(name, suffix))
+	}
+	switch {
+	case of(".status"):
+		return fmt.Sprintf("write %[1]s or !%[1]s", strings.TrimSuffix(name, ".status"))
+	case of(".age"), of(".lastTransitionTime"):
+		return "an expression has no clock; spec.settle and spec.yieldAfter state for how long custom resources have to allow an update, or may hold it"
+	default:
+		return "compare a field such as status.phase or metadata.labels[app], or the reason of a condition such as Ready.reason"
 	}
 }
 

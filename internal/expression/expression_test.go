@@ -144,6 +144,11 @@ func TestParseErrors(t *testing.T) {
 		"EmptyGroup":  {"An empty group is rejected.", "()", false, 2, `expected a condition type or a field, found ")"`},
 		"CompareType": {"A condition type is not compared: its status is its value.", "B && A == true", false, 6,
 			`"A" cannot be compared: compare a field such as status.phase or metadata.labels[app], or the reason of a condition such as Ready.reason`},
+		"CompareAge": {"What counts the time is named, since an expression has no clock.", "Ready.age > 10m", false, 1,
+			`"Ready.age" cannot be compared: an expression has no clock; spec.settle and spec.yieldAfter state for how long custom resources ` +
+				`have to allow an update, or may hold it`},
+		"CompareStatus": {"The status of a condition is its value.", `A && Ready.status == "True"`, false, 6,
+			`"Ready.status" cannot be compared: write Ready or !Ready`},
 		"CompareNothing": {"A comparison needs a value.", "status.phase ==", false, 16, `expected a value such as "Running", 3 or true, or a field, found the end`},
 		"CompareToType":  {"A value is quoted.", "status.phase == Running", false, 17, `expected a value such as "Running", 3 or true, or a field, found "Running"`},
 		"SingleEqual":    {"The message for a single = suggests ==.", `status.phase = "A"`, false, 14, "a single =, write =="},
