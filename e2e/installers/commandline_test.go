@@ -25,13 +25,13 @@ func TestKubectl(t *testing.T) {
 	}, o)
 }
 
-// TestHelm tells the story of a Helm release, which a ProbePolicy holds.
+// TestHelm tells the story of a Helm release whose author annotated its CustomResourceDefinition.
 func TestHelm(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(testcluster.Root(), "bin", "helm")); err != nil {
 		t.Skip("skipped: make e2e-installers builds helm: ", err)
 	}
 	o := story.New(t, cluster, kubeconfig, "released")
-	o.ByPolicy = true
+	o.Annotated = true
 	story.Tell(t, &commandLine{
 		installer: holdv1alpha1.InstallerHelm,
 		run: func(t *testing.T, _, version string) *exec.Cmd {

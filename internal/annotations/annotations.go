@@ -25,19 +25,10 @@ const FieldOwner = "operator-status"
 // An invalid expression is left out of the Probe, because validation would reject it, and returned as a Problem. The
 // other annotations still apply.
 func Probe(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomResourceDefinition) (*v1alpha1.Probe, []condition.Problem) {
-	var resources []v1alpha1.ProbeResource
-	var problems []condition.Problem
-	for _, crd := range crds {
-		resource, invalid, annotated := resourceOf(crd)
-		if annotated {
-			resources = append(resources, resource)
-			problems = append(problems, invalid...)
-		}
-	}
+	resources, problems := Resources(crds)
 	if len(resources) == 0 {
 		return nil, nil
 	}
-	slices.SortFunc(resources, func(a, b v1alpha1.ProbeResource) int { return cmp.Compare(a.Name, b.Name) })
 	if cut := len(resources) - v1alpha1.MaxProbeResources; cut > 0 {
 		problems = append(problems, condition.Problem{Reason: v1alpha1.ReasonTooManyResources, Message: fmt.Sprintf(
 			"%d CustomResourceDefinitions of %s are annotated and a Probe holds %d: the last %d by name are not read",
@@ -45,6 +36,20 @@ func Probe(csv *v1alpha1.ClusterServiceVersion, crds []*apiextensions.CustomReso
 		resources = resources[:v1alpha1.MaxProbeResources]
 	}
 	return ProbeOf(csv, v1alpha1.ManagerCRDAnnotations, resources), problems
+}
+
+// Resources returns the resources that the annotations of CustomResourceDefinitions ask for, sorted by name, and the Problems with
+// invalid expressions.
+func Resources(crds []*apiextensions.CustomResourceDefinition) (out []v1alpha1.ProbeResource, problems []condition.Problem) {
+	for _, crd := range crds {
+		resource, invalid, annotated := resourceOf(crd)
+		if annotated {
+			out = append(out, resource)
+			problems = append(problems, invalid...)
+		}
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.ProbeResource) int { return cmp.Compare(a.Name, b.Name) })
+	return out, problems
 }
 
 // ProbeOf returns the Probe of an operator with these resources, or nil without resources.
@@ -121,6 +126,13 @@ func resourceOf(crd *apiextensions.CustomResourceDefinition) (out v1alpha1.Probe
 		*a.field = text
 	}
 	return out, problems, annotated
+}
+
+// IsAnnotated reports whether a CustomResourceDefinition has an annotation for the Probe of its operator.
+func IsAnnotated(crd metav1.Object) bool {
+	_, upgradeable := crd.GetAnnotations()[v1alpha1.AnnotationUpgradeable]
+	_, important := crd.GetAnnotations()[v1alpha1.AnnotationImportant]
+	return upgradeable || important
 }
 
 // InvalidUpgradeable reports whether the annotation with the upgradeable expression exists and is invalid.

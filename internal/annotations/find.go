@@ -75,15 +75,29 @@ func Existing(ctx context.Context, c client.Reader, names []string) ([]string, e
 	if len(names) == 0 {
 		return nil, nil
 	}
+	all, err := All(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return Among(all, names), nil
+}
+
+// All returns all CustomResourceDefinitions. Callers must not change them.
+func All(ctx context.Context, c client.Reader) ([]apiextensions.CustomResourceDefinition, error) {
 	list := &apiextensions.CustomResourceDefinitionList{}
 	if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
 	}
-	exists := make(map[string]bool, len(list.Items))
-	for i := range list.Items {
-		exists[list.Items[i].Name] = true
+	return list.Items, nil
+}
+
+// Among returns those of some names that are among CustomResourceDefinitions. It may overwrite the names.
+func Among(all []apiextensions.CustomResourceDefinition, names []string) []string {
+	exists := make(map[string]bool, len(all))
+	for i := range all {
+		exists[all[i].Name] = true
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !exists[name] }), nil
+	return slices.DeleteFunc(names, func(name string) bool { return !exists[name] })
 }
 
 // DeclaredProbe returns the Probe that an operator has to have, or nil.

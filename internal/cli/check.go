@@ -89,7 +89,7 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []operator.Operato
 	return nil
 }
 
-// resultOf returns the impact of what blocks an operator's updates, or that nothing does.
+// resultOf returns the worst impact of the blockers of an operator's updates, or that nothing blocks them.
 func resultOf(op operator.Operator) status {
 	if op.Undecided() {
 		return unknown

@@ -119,7 +119,7 @@ func output(t *testing.T, width uint, print func(*options) error) string {
 	return out.String()
 }
 
-// explanation prints what why prints for an operator.
+// explanation prints the output of why for an operator.
 func explanation(op operator.Operator) func(*options) error {
 	return func(o *options) error {
 		o.explain(op, now)

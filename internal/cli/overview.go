@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
-// status is the one word about an operator: the impact of what blocks it, or else its state.
+// status is the one word about an operator: the worst impact of its blockers, or else its state.
 type status string
 
 // Statuses of operators without a known blocker.

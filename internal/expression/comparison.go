@@ -327,7 +327,7 @@ func (p *parser) field(name string, start int) (Field, error) {
 	}
 }
 
-// insteadOf returns what to write in place of a name that cannot be compared.
+// insteadOf returns advice in place of a name that cannot be compared.
 func insteadOf(name string) string {
 	of := func(suffix string) bool {
 		return strings.HasSuffix(name, suffix) && conditionType.MatchString(strings.TrimSuffix(name, suffix))

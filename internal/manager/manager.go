@@ -51,6 +51,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/controller/probepolicy"
@@ -363,10 +364,11 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, config *rest.Config, 
 	if err != nil {
 		return err
 	}
-	if err := addProbes(ctx, mgr, config, installed, mode, o, identity, optIns, found); err != nil {
+	owners := &annotations.Owners{Client: mgr.GetClient()}
+	if err := addProbes(ctx, mgr, config, installed, mode, o, identity, optIns, found, owners); err != nil {
 		return err
 	}
-	installed.when(func() error { return addHolds(ctx, mgr, installed, o, found, index, records) }, holdKinds...)
+	installed.when(func() error { return addHolds(ctx, mgr, installed, o, found, owners, index, records) }, holdKinds...)
 	if err := addMetrics(ctx, mgr, installed); err != nil {
 		return err
 	}
@@ -389,7 +391,7 @@ func probeReader(mgr ctrl.Manager, o Options, identity string) func(context.Cont
 
 // addProbes adds the controllers of Probes, and the OperatorCondition gate, which acts unless the built-in loops run.
 func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, installed *crdGate, mode *lifecycle.Switch, o Options, identity string,
-	optIns optIns, found operators) error {
+	optIns optIns, found operators, owners *annotations.Owners) error {
 	engine := watch.New(config, mgr.GetLogger().WithName("watch"))
 	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -419,7 +421,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 	if err != nil {
 		return fmt.Errorf("adding the Probe status controller: %w", err)
 	}
-	policies := &probepolicy.Reconciler{Client: mgr.GetClient(), OptIns: optIns.Store, Schemas: schemas, IndexOwnedGroup: probe.IndexOwnedGroup, Now: time.Now}
+	policies := &probepolicy.Reconciler{Client: mgr.GetClient(), OptIns: optIns.Store, Schemas: schemas, Owners: owners, Now: time.Now}
 	installed.when(func() error {
 		if err := policies.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the ProbePolicy controller: %w", err)
@@ -427,11 +429,11 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 		return nil
 	}, probePolicyKind)
 	installed.when(func() error {
-		if err := probe.IndexCSVs(ctx, mgr.GetFieldIndexer()); err != nil {
+		if err := owners.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err
 		}
-		policies.ReadCSVs()
-		if err := (&probe.SpecReconciler{Client: mgr.GetClient(), OptIns: optIns.Store, Changes: optIns.cache}).SetupWithManager(mgr); err != nil {
+		specs := &probe.SpecReconciler{Client: mgr.GetClient(), OptIns: optIns.Store, Changes: optIns.cache, Owners: owners}
+		if err := specs.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the Probe spec controller: %w", err)
 		}
 		return alsoWatch(mgr, status, &v1alpha1.ClusterServiceVersion{})

@@ -16,6 +16,7 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/controller/clusterextension"
 	"github.com/operator-status/operator-status/internal/controller/probe"
 	upgradeholdcontroller "github.com/operator-status/operator-status/internal/controller/upgradehold"
@@ -100,11 +101,13 @@ func (operators) of(o client.Object) []holdv1alpha1.OperatorReference {
 }
 
 // addHolds adds the controller of the UpgradeHolds of these operators.
-func addHolds(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Options, found operators, index *upgradehold.Index, records cache.Cache) error {
+func addHolds(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Options, found operators, owners *annotations.Owners,
+	index *upgradehold.Index, records cache.Cache,
+) error {
 	if err := workloads.IndexProbes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	policies := workloads.Policies{Client: mgr.GetClient(), Cache: found.Cache, Namespace: o.Namespace}
+	policies := workloads.Policies{Client: mgr.GetClient(), Cache: found.Cache, Owners: owners, Namespace: o.Namespace}
 	r := &upgradeholdcontroller.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Operators: found.find, Changes: found.Cache, Kinds: found.kinds(), Parts: found.of,
 		Holds: newHoldWriter(mgr, o, index), Policies: policies, Index: records,
@@ -115,9 +118,16 @@ func addHolds(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Optio
 	if err := (&upgradeholdcontroller.IndexReconciler{Index: index, Parts: records}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller of the index of UpgradeHolds: %w", err)
 	}
-	if err := (&probe.OperatorReconciler{Client: mgr.GetClient(), Policies: policies}).SetupWithManager(mgr); err != nil {
+	probes := &probe.OperatorReconciler{Client: mgr.GetClient(), Policies: policies}
+	if err := probes.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller of the Probes of operators: %w", err)
 	}
+	installed.when(func() error {
+		if err := owners.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
+		return probes.WatchCSVs(mgr.GetCache())
+	}, v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	holdPolicies := &upgradeholdpolicy.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workloads: found.Cache, Namespace: o.Namespace, Now: time.Now,
 	}

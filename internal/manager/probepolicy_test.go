@@ -255,6 +255,86 @@ func TestProbePolicyOfAnyInstaller(t *testing.T) {
 	m.CheckAlive(t)
 }
 
+// TestAnnotatedWithoutOLM verifies that the annotations of a CustomResourceDefinition hold the updates of the workloads that serve it, unless
+// a ClusterServiceVersion owns it, and that no change of them ends a hold.
+func TestAnnotatedWithoutOLM(t *testing.T) {
+	cluster.InstallOLM(t)
+	m := cluster.StartManager(t)
+	namespace := cluster.Namespace(t, "annotated")
+	const group, crd, operator = "annotated.example.com", "foos.annotated.example.com", "foo-operator"
+	account(t, cluster, namespace, group)
+	role := &rbacv1.ClusterRole{}
+	if err := cluster.Client.Get(t.Context(), types.NamespacedName{Name: "foo-operator-of-" + namespace}, role); err != nil {
+		t.Fatal(err)
+	}
+	before := role.DeepCopy()
+	role.Rules[0].Verbs = append(role.Rules[0].Verbs, "update")
+	if err := cluster.Client.Patch(t.Context(), role, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operator}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": operator}}
+	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+	d.Spec.Template.Spec = corev1.PodSpec{ServiceAccountName: operator, Containers: []corev1.Container{{Name: "a", Image: "example.com/a:1"}}}
+	cluster.Create(t, d)
+	cluster.Apply(t, namespace, builder.CRD("foos", group))
+	custom := foo(t, cluster, group, namespace, "foo", "Migrating=True", "Upgrading=False")
+	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: namespace, Name: operator}
+	probe := types.NamespacedName{Namespace: namespace, Name: of.ProbeName()}
+	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: of.HoldName()}}
+
+	t.Log("it is annotated while the operator runs")
+	annotate(t, crd, "!Migrating")
+	p := awaitProbe(t, cluster, probe, "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
+	checkEqual(t, "the manager", v1alpha1.ManagerCRDAnnotations, p.Spec.Manager)
+	cluster.Await(t, hold, func() string { return testcluster.Lacking(hold.Status.Conditions, "Held=True/ProbeNotUpgradeable") })
+
+	t.Log("another annotation, or none, does not end the hold, and is reported")
+	for _, upgradeable := range []string{"!Upgrading", ""} {
+		annotate(t, crd, upgradeable)
+		p = awaitProbe(t, cluster, probe, "Upgradeable=False/NotUpgradeable", "AnnotationsDiffer=True/ChangedSinceInstallation")
+	}
+	checkEqual(t, "the resources", v1alpha1.ProbeResource{Name: crd, Upgradeable: "!Migrating"}, p.Spec.ProbeResources[len(p.Spec.ProbeResources)-1])
+	annotate(t, crd, "!Upgrading")
+	mustDelete(t, p)
+	awaitSpec(t, probe, "!Upgrading")
+	awaitProbe(t, cluster, probe, "Upgradeable=True/AllUpgradeable", "Synced=True/Synced")
+	cluster.AwaitGone(t, hold)
+
+	t.Log("while an update is allowed, the annotation that it has now counts")
+	annotate(t, crd, "!Migrating")
+	awaitSpec(t, probe, "!Migrating")
+	awaitProbe(t, cluster, probe, "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
+	setConditions(t, cluster, custom, "Migrating=False")
+	awaitProbe(t, cluster, probe, "Upgradeable=True/AllUpgradeable")
+
+	t.Log("a restart keeps the Probe, also before the ClusterServiceVersions are known")
+	p = probeNamed(probe.Namespace, probe.Name)
+	if err := cluster.Client.Get(t.Context(), probe, p); err != nil {
+		t.Fatal(err)
+	}
+	m.Kill(t)
+	m = cluster.StartManager(t)
+	again := probeNamed(probe.Namespace, probe.Name)
+	cluster.Await(t, again, func() string {
+		if again.Status.Reader == p.Status.Reader {
+			return "the new manager has not read its custom resources"
+		}
+		return testcluster.Lacking(again.Status.Conditions, "Upgradeable=True/AllUpgradeable")
+	})
+	checkEqual(t, "the UID", p.UID, again.UID)
+
+	t.Log("it is the declaration of a ClusterServiceVersion that owns it")
+	owner := csv(namespace, "foo-operator.v1", crd)
+	cluster.Create(t, owner)
+	cluster.AwaitGone(t, probeNamed(probe.Namespace, probe.Name))
+	mustDelete(t, owner)
+	awaitProbe(t, cluster, probe, "Upgradeable=True/AllUpgradeable")
+	annotate(t, crd, "")
+	cluster.AwaitGone(t, probeNamed(probe.Namespace, probe.Name))
+	m.CheckAlive(t)
+}
+
 func newPolicy(name string, resources ...v1alpha1.ProbeResource) *holdv1alpha1.ProbePolicy {
 	return &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: holdv1alpha1.ProbePolicySpec{ProbeResources: resources}}
 }

@@ -1,8 +1,11 @@
 package probepolicy
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,25 +20,28 @@ type Inputs struct {
 	Operator holdv1alpha1.OperatorReference
 
 	// Parts are the workloads that it consists of, and Served has which of Existing each of their service accounts serves. Existing are the
-	// names of CustomResourceDefinitions that exist and that Policies name, sorted.
+	// names of CustomResourceDefinitions that exist and that Policies, Annotated or Probe name, sorted.
 	Parts    []installer.Workload
 	Served   map[types.NamespacedName]controllers.Served
 	Existing []string
 
 	Policies []holdv1alpha1.ProbePolicy
 
-	// Probe is the one that was created from policies, or nil.
+	// Annotated are the resources that the annotations of CustomResourceDefinitions ask for which no ClusterServiceVersion owns.
+	Annotated []v1alpha1.ProbeResource
+
+	// Probe is the one that was created for it, or nil.
 	Probe *v1alpha1.Probe
 }
 
 // mostNamespaces limits the namespaces of a Probe. Custom resources in more of them are read in all.
 const mostNamespaces = 256
 
-// ForOperator returns the Probe that policies determine for an operator, or nil.
+// ForOperator returns the Probe that annotations and policies determine for an operator, or nil.
 //
 // A Probe keeps the CustomResourceDefinitions that the operator does not serve any longer, as far as its roles tell: an update may
 // change roles first, which must not end the hold of the rest. It ends with the workloads of the operator, its
-// CustomResourceDefinitions, or the policy.
+// CustomResourceDefinitions, their annotations and the policies.
 func ForOperator(in Inputs) *v1alpha1.Probe {
 	if len(in.Parts) == 0 {
 		return nil
@@ -44,11 +50,12 @@ func ForOperator(in Inputs) *v1alpha1.Probe {
 	for _, w := range in.Parts {
 		op.Definitions = append(op.Definitions, in.Served[w.Account()].Definitions()...)
 	}
-	resources := Added(op, in.Policies)
+	op.Annotated = in.annotated(op.Definitions)
+	resources := append(op.Annotated, Added(op, in.Policies)...)
 	if len(resources) == 0 {
 		return nil
 	}
-	return &v1alpha1.Probe{
+	out := &v1alpha1.Probe{
 		ObjectMeta: metav1.ObjectMeta{Namespace: in.Operator.Namespace, Name: in.Operator.ProbeName()},
 		Spec: &v1alpha1.ProbeSpec{
 			Manager:    v1alpha1.ManagerPolicy,
@@ -57,12 +64,58 @@ func ForOperator(in Inputs) *v1alpha1.Probe {
 			Settle: Settle(op, in.Policies), YieldAfter: YieldAfter(op, in.Policies), AlertAfter: AlertAfter(op, in.Policies),
 		},
 	}
+	if len(op.Annotated) > 0 {
+		out.Spec.Manager = v1alpha1.ManagerCRDAnnotations
+		out.Annotations = map[string]string{v1alpha1.AnnotationAnnotatedCRDs: strings.Join(Named(op.Annotated), ",")}
+	}
+	return out
 }
 
-// Own returns the Probe that was created from policies for an operator, or nil. probes are those that name the operator.
+// annotated returns the resources of the CustomResourceDefinitions that the operator serves, from their annotations. While the Probe does
+// not allow an update, it keeps its former ones beside them: an update may change annotations before images, which must not end the hold.
+func (in Inputs) annotated(serves []string) []v1alpha1.ProbeResource {
+	var out []v1alpha1.ProbeResource
+	for _, r := range slices.Concat(in.Annotated, in.formerlyAnnotated()) {
+		if slices.Contains(serves, r.CRDName()) && !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b v1alpha1.ProbeResource) int { return cmp.Compare(a.Name, b.Name) })
+	return out[:min(len(out), v1alpha1.MaxProbeResources)]
+}
+
+func (in Inputs) formerlyAnnotated() []v1alpha1.ProbeResource {
+	if in.Probe == nil || Allows(in.Probe) {
+		return nil
+	}
+	return AnnotatedIn(in.Probe)
+}
+
+// AnnotatedIn returns the resources of the Probe of an operator without ClusterServiceVersion that are from annotations.
+func AnnotatedIn(probe *v1alpha1.Probe) []v1alpha1.ProbeResource {
+	names := probe.AnnotatedCRDs()
+	return slices.DeleteFunc(slices.Clone(probe.Spec.ProbeResources), func(r v1alpha1.ProbeResource) bool { return !slices.Contains(names, r.CRDName()) })
+}
+
+// Allows reports whether a Probe allows an update by its current spec.
+func Allows(probe *v1alpha1.Probe) bool {
+	return meta.IsStatusConditionTrue(probe.Status.Conditions, v1alpha1.ConditionUpgradeable) && probe.Status.ObservedGeneration >= probe.Generation
+}
+
+// Named returns the names of the CustomResourceDefinitions of resources, each once.
+func Named(resources []v1alpha1.ProbeResource) []string {
+	var out []string
+	for _, r := range resources {
+		out = append(out, r.CRDName())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Own returns the Probe that was created for an operator, or nil. probes are those that name the operator.
 func Own(of holdv1alpha1.OperatorReference, probes []*v1alpha1.Probe) *v1alpha1.Probe {
 	for _, p := range probes {
-		if p.Name == of.ProbeName() && p.Spec.Manager == v1alpha1.ManagerPolicy {
+		if p.Name == of.ProbeName() && p.IsGenerated() {
 			return p
 		}
 	}
@@ -90,10 +143,8 @@ func (in Inputs) former() []string {
 
 // namespaces returns those in which the operator serves resources, or nil for all.
 func (in Inputs) namespaces(resources []v1alpha1.ProbeResource) []string {
-	var names, out []string
-	for _, r := range resources {
-		names = append(names, r.Name)
-	}
+	var out []string
+	names := Named(resources)
 	for _, w := range in.Parts {
 		some := in.Served[w.Account()].Namespaces(names)
 		if some == nil {

@@ -32,6 +32,20 @@ func TestForOperator(t *testing.T) {
 		}}
 	}
 	ofFoos, ofBars := policy.Spec.ProbeResources[0], policy.Spec.ProbeResources[1]
+	byAuthor, byNext := v1alpha1.ProbeResource{Name: foos, Upgradeable: "!Busy"}, v1alpha1.ProbeResource{Name: foos, Upgradeable: "!Upgrading"}
+	annotated := func(names string, resources ...v1alpha1.ProbeResource) *v1alpha1.Probe {
+		out := probe(nil, resources...)
+		out.Annotations = map[string]string{v1alpha1.AnnotationAnnotatedCRDs: names}
+		out.Spec.Manager, out.Spec.Settle = v1alpha1.ManagerCRDAnnotations, nil
+		return out
+	}
+	settled := func(p *v1alpha1.Probe) *v1alpha1.Probe { p.Spec.Settle = policy.Spec.Settle; return p }
+	changed := func(p *v1alpha1.Probe) *v1alpha1.Probe { p.Generation++; return p }
+	allowing := func(p *v1alpha1.Probe) *v1alpha1.Probe {
+		p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUpgradeable, Status: metav1.ConditionTrue}}
+		return p
+	}
+	type resources = []v1alpha1.ProbeResource
 	type crds = []string
 	type policies = []holdv1alpha1.ProbePolicy
 	cases := map[string]struct {
@@ -41,8 +55,10 @@ func TestForOperator(t *testing.T) {
 		in       string // namespace of its role, or empty for all
 		existing crds
 		policies policies
-		probe    *v1alpha1.Probe
-		want     *v1alpha1.Probe
+
+		annotated []v1alpha1.ProbeResource
+		probe     *v1alpha1.Probe
+		want      *v1alpha1.Probe
 	}{
 		"Serves": {
 			reason: "It gets the expressions for all that it serves.", serves: crds{foos, bars}, existing: crds{bars, foos}, policies: policies{policy},
@@ -82,6 +98,48 @@ func TestForOperator(t *testing.T) {
 			reason: "And with the operator.", serves: crds{foos}, existing: crds{foos}, policies: policies{policy}, probe: probe(nil, ofFoos),
 			change: func(d *appsv1.Deployment) { d.Name = "other" },
 		},
+		"Annotated": {
+			reason: "The annotations of what it serves count.", serves: crds{foos}, existing: crds{bars, foos},
+			annotated: resources{byAuthor, {Name: bars, Upgradeable: "Done"}}, want: annotated(foos, byAuthor),
+		},
+		"Precedence": {
+			reason: "They take precedence over policies, which add those of other kinds.", serves: crds{foos, bars}, existing: crds{bars, foos},
+			policies: policies{policy}, annotated: resources{byAuthor}, want: settled(annotated(foos, byAuthor, ofBars)),
+		},
+		"AnnotationChanged": {
+			reason: "Another annotation counts beside the former one, which does not allow an update.", serves: crds{foos}, existing: crds{foos},
+			annotated: resources{byNext}, probe: annotated(foos, byAuthor), want: annotated(foos, byNext, byAuthor),
+		},
+		"AnnotationChangedAgain": {
+			reason: "Both are kept while nothing changes.", serves: crds{foos}, existing: crds{foos},
+			annotated: resources{byNext}, probe: annotated(foos, byNext, byAuthor), want: annotated(foos, byNext, byAuthor),
+		},
+		"AnnotationGone": {
+			reason: "Nor does the former one end with the annotation.", serves: crds{foos}, existing: crds{foos},
+			probe: annotated(foos, byAuthor), want: annotated(foos, byAuthor),
+		},
+		"AnnotationReplacedByPolicy": {
+			reason: "A policy does not replace it before.", serves: crds{foos}, existing: crds{foos}, policies: policies{policy},
+			probe: annotated(foos, byAuthor), want: annotated(foos, byAuthor),
+		},
+		"AllowsAndAnnotationChanged": {
+			reason: "While an update is allowed, only the current annotation counts.", serves: crds{foos}, existing: crds{foos},
+			annotated: resources{byNext}, probe: allowing(annotated(foos, byAuthor)), want: annotated(foos, byNext),
+		},
+		"AllowedBefore": {
+			reason: "A status of an earlier spec does not tell.", serves: crds{foos}, existing: crds{foos},
+			annotated: resources{byNext}, probe: changed(allowing(annotated(foos, byAuthor))), want: annotated(foos, byNext, byAuthor),
+		},
+		"AllowsAndAnnotationGone": {
+			reason: "The Probe ends with the annotation.", serves: crds{foos}, existing: crds{foos}, probe: allowing(annotated(foos, byAuthor)),
+		},
+		"PolicyOfMixedChanged": {
+			reason: "A policy changes at once, which an admin did.", serves: crds{foos, bars}, existing: crds{bars, foos},
+			annotated: resources{byAuthor}, probe: annotated(foos, byAuthor, ofBars), want: annotated(foos, byAuthor),
+		},
+		"AnnotatedDefinitionGone": {
+			reason: "A kind that no longer exists holds nothing.", serves: crds{bars}, existing: crds{bars}, probe: annotated(foos, byAuthor),
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +147,7 @@ func TestForOperator(t *testing.T) {
 			if tc.change != nil {
 				tc.change(d)
 			}
-			in := Inputs{Operator: of, Served: served(tc.in, tc.serves...), Existing: tc.existing, Policies: tc.policies, Probe: tc.probe}
+			in := Inputs{Operator: of, Served: served(tc.in, tc.serves...), Existing: tc.existing, Policies: tc.policies, Annotated: tc.annotated, Probe: tc.probe}
 			if w, _ := installer.WorkloadOf(d); IsPart(of, w) {
 				in.Parts = []installer.Workload{w}
 			}

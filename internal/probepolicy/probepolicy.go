@@ -159,9 +159,7 @@ func Resources(op Operator, policy *holdv1alpha1.ProbePolicy) []v1alpha1.ProbeRe
 func DefinitionsIn(policies []holdv1alpha1.ProbePolicy) []string {
 	var out []string
 	for i := range policies {
-		for _, r := range policies[i].Spec.ProbeResources {
-			out = append(out, r.CRDName())
-		}
+		out = append(out, Named(policies[i].Spec.ProbeResources)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

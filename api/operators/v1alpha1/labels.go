@@ -44,6 +44,10 @@ const (
 	// Subscription and approval.
 	AnnotationSolution = "operatorstatus.io/solution"
 
+	// AnnotationAnnotatedCRDs on the Probe of an operator without ClusterServiceVersion names the CRDs, separated by commas, whose
+	// annotations some of its resources are from. The other resources are those of ProbePolicies.
+	AnnotationAnnotatedCRDs = "operatorstatus.io/annotated-crds"
+
 	// AnnotationSubscription on a ClusterServiceVersion names the Subscription that it was installed for.
 	AnnotationSubscription = "operatorstatus.io/subscription"
 

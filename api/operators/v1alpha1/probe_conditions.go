@@ -24,7 +24,8 @@ const (
 	ConditionGateConflict = "GateConflict"
 
 	// ConditionAnnotationsDiffer is True, and otherwise absent, if the CustomResourceDefinitions of the operator have other
-	// annotations than it was installed with. The Probe keeps those of the installation.
+	// annotations than it was installed with. The Probe keeps those of the installation. Without a ClusterServiceVersion it keeps
+	// the former ones beside the current ones, while it does not allow updates.
 	ConditionAnnotationsDiffer = "AnnotationsDiffer"
 
 	// ConditionHolding is True, and otherwise absent, while an update waits because of the Probe. The message names the

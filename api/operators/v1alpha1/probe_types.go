@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -14,7 +16,8 @@ type ProbeManager string
 
 const (
 	// ManagerCRDAnnotations marks a Probe whose spec operator-status keeps equal to the annotations of the CRDs that
-	// the ClusterServiceVersion of the same name owns. Other changes to the spec are overwritten, except isolation.
+	// the ClusterServiceVersion of the same name owns, or without one, that the operator serves. Other changes to the spec are
+	// overwritten, except isolation.
 	ManagerCRDAnnotations ProbeManager = "crdAnnotations"
 
 	// ManagerPolicy marks a Probe whose spec operator-status keeps equal to the ProbePolicies that apply to the operator, none of
@@ -63,7 +66,6 @@ const (
 // ProbeSpec defines which custom resources determine the status of an operator, and how to evaluate their conditions.
 // +kubebuilder:validation:XValidation:rule="!has(self.manager) || self.manager != 'operator' || !has(self.probeResources) || size(self.probeResources) == 0",message="probeResources must be empty if manager is operator: the operator writes the status itself"
 // +kubebuilder:validation:XValidation:rule="!has(self.isolation) || self.isolation != 'Pod' || !has(self.manager) || self.manager != 'operator'",message="isolation must not be Pod if manager is operator: there is nothing to read"
-// +kubebuilder:validation:XValidation:rule="!has(self.operator) || !has(self.manager) || self.manager != 'crdAnnotations'",message="operator must not be set if manager is crdAnnotations: the operator is that of the ClusterServiceVersion of the same name"
 type ProbeSpec struct {
 	// Manager defines the owner of this Probe. If omitted, its author owns the spec and operator-status writes the
 	// status.
@@ -348,6 +350,15 @@ type Probe struct {
 // IsIsolated reports whether a pod of its own reads the custom resources of the Probe.
 func (p *Probe) IsIsolated() bool {
 	return p.Spec != nil && p.Spec.Isolation == IsolationPod && p.Spec.Manager != ManagerOperator
+}
+
+// AnnotatedCRDs returns the names of the CRDs whose annotations resources of the Probe of an operator without ClusterServiceVersion are from.
+func (p *Probe) AnnotatedCRDs() []string {
+	names := p.Annotations[AnnotationAnnotatedCRDs]
+	if names == "" {
+		return nil
+	}
+	return strings.Split(names, ",")
 }
 
 // IsGenerated reports whether operator-status writes the spec, from annotations or from ProbePolicies.

@@ -7,8 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	"github.com/operator-status/operator-status/internal/annotations"
-	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // IndexCache adds the field indexes of this package, except those on kinds that may not be installed.
@@ -34,16 +32,6 @@ func IndexCache(ctx context.Context, indexer client.FieldIndexer) error {
 		return probe.Spec.Namespaces
 	}); err != nil {
 		return fmt.Errorf("indexing Probes by namespace: %w", err)
-	}
-	return nil
-}
-
-// IndexCSVs adds the field indexes on ClusterServiceVersions. Call it once they are installed.
-func IndexCSVs(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &v1alpha1.ClusterServiceVersion{}, IndexOwnedGroup, func(o client.Object) []string {
-		return probepolicy.Groups(annotations.CRDNames(o.(*v1alpha1.ClusterServiceVersion)))
-	}); err != nil {
-		return fmt.Errorf("indexing ClusterServiceVersions by the API groups of their CustomResourceDefinitions: %w", err)
 	}
 	return nil
 }

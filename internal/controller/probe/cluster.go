@@ -11,14 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/operand"
 )
 
 // Names of field indexes of the cache.
 const (
-	// IndexOwnedGroup finds ClusterServiceVersions by the API groups of the CustomResourceDefinitions they own.
-	IndexOwnedGroup = "spec.customresourcedefinitions.owned.group"
-
 	// IndexNamedCRD finds Probes by the names of their resources.
 	IndexNamedCRD = "spec.probeResources.name"
 
@@ -26,12 +24,10 @@ const (
 	IndexNamespace = "spec.namespaces"
 )
 
-const csvCRD = "clusterserviceversions.operators.coreos.com"
-
 // csvOf returns a ClusterServiceVersion. It returns nil if it does not exist, its kind is not installed, or it is a
 // copy that OLM made in another namespace.
 func csvOf(ctx context.Context, c client.Reader, key types.NamespacedName) (*v1alpha1.ClusterServiceVersion, error) {
-	if served, err := serves(ctx, c, csvCRD, v1alpha1.GroupVersion.Version); err != nil || !served {
+	if served, err := serves(ctx, c, annotations.CSVDefinition, v1alpha1.GroupVersion.Version); err != nil || !served {
 		return nil, err
 	}
 	csv := &v1alpha1.ClusterServiceVersion{}
@@ -50,7 +46,7 @@ func csvOf(ctx context.Context, c client.Reader, key types.NamespacedName) (*v1a
 // operatorNotFound returns a message that the ClusterServiceVersion of a Probe does not exist. It is empty if the
 // cluster does not serve ClusterServiceVersions: operators are then installed otherwise.
 func operatorNotFound(ctx context.Context, c client.Reader, key types.NamespacedName) (string, error) {
-	if served, err := serves(ctx, c, csvCRD, v1alpha1.GroupVersion.Version); err != nil || !served {
+	if served, err := serves(ctx, c, annotations.CSVDefinition, v1alpha1.GroupVersion.Version); err != nil || !served {
 		return "", err
 	}
 	others, err := siblings(ctx, c, key.Namespace)

@@ -2,13 +2,17 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -27,8 +31,10 @@ import (
 	"github.com/operator-status/operator-status/internal/workloads"
 )
 
-// OperatorReconciler keeps the Probe of each operator without ClusterServiceVersion equal to the ProbePolicies that apply to it. It never
-// changes or deletes a Probe of a user. A request is for an operator. An empty one is for none, and begins to look for them.
+// OperatorReconciler keeps the Probe of each operator without ClusterServiceVersion equal to the annotations of the
+// CustomResourceDefinitions that it serves, and to the ProbePolicies that apply to it. It never changes or deletes a Probe of a user.
+//
+// A request is for an operator. An empty one is for none, and begins to look for them.
 type OperatorReconciler struct {
 	Client   client.Client
 	Policies workloads.Policies
@@ -36,6 +42,8 @@ type OperatorReconciler struct {
 	// looking is whether the workloads and roles of the cluster are watched, and look starts to.
 	looking atomic.Bool
 	look    func() error
+
+	controller controller.TypedController[holdv1alpha1.OperatorReference]
 }
 
 // Reconcile creates, updates or deletes the Probe of one operator.
@@ -61,34 +69,59 @@ func (r *OperatorReconciler) Reconcile(ctx context.Context, of holdv1alpha1.Oper
 	return reconcile.Result{}, apply(ctx, r.Client, actual, desired)
 }
 
-// begin watches workloads and roles once a policy names a CustomResourceDefinition that exists.
+// begin watches workloads and roles once a CustomResourceDefinition exists that a policy names, or that is annotated and no
+// ClusterServiceVersion owns.
 func (r *OperatorReconciler) begin(ctx context.Context) error {
-	policies, err := annotations.Policies(ctx, r.Client)
-	if err != nil {
-		return err
-	}
-	definitions, err := r.Policies.Definitions(ctx, policies)
-	if err != nil || len(definitions) == 0 {
+	declared, err := r.Policies.Declarations(ctx)
+	if err != nil || !declared.Concern(time.Now()) {
 		return err
 	}
 	return r.look()
 }
 
 // SetupWithManager enqueues an operator when one of its Probes or workloads changes, or a role of its service accounts, and all when a
-// ProbePolicy does, or a CustomResourceDefinition begins or ceases to exist.
+// ProbePolicy does, or a CustomResourceDefinition begins or ceases to exist or to be annotated.
 func (r *OperatorReconciler) SetupWithManager(mgr manager.Manager) error {
-	exists := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 	c, err := builder.TypedControllerManagedBy[holdv1alpha1.OperatorReference](mgr).
 		Named("probe-operator").
 		Watches(&holdv1alpha1.ProbePolicy{}, workloads.Enqueue(r.all)).
-		Watches(&apiextensions.CustomResourceDefinition{}, workloads.Enqueue(r.named), builder.WithPredicates(exists)).
+		Watches(&apiextensions.CustomResourceDefinition{}, workloads.Enqueue(r.declared), builder.WithPredicates(predicate.Funcs{UpdateFunc: reannotated})).
 		Watches(&v1alpha1.Probe{}, workloads.Enqueue(workloads.OfProbe)).
 		Build(r)
 	if err != nil {
 		return err
 	}
+	r.controller = c
 	r.look = sync.OnceValue(func() error { return r.watch(c) })
 	return nil
+}
+
+// WatchCSVs has all operators enqueued when a ClusterServiceVersion begins or ceases to exist that owns an annotated
+// CustomResourceDefinition. Call it once the ClusterServiceVersions are indexed, before which annotations are not read.
+func (r *OperatorReconciler) WatchCSVs(c cache.Cache) error {
+	type queue = workqueue.TypedRateLimitingInterface[holdv1alpha1.OperatorReference]
+	now := source.TypedFunc[holdv1alpha1.OperatorReference](func(ctx context.Context, q queue) error {
+		for _, of := range r.all(ctx, nil) {
+			q.Add(of)
+		}
+		return nil
+	})
+	exists := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+	return errors.Join(
+		r.controller.Watch(now),
+		r.controller.Watch(source.TypedKind[client.Object](c, &v1alpha1.ClusterServiceVersion{}, workloads.Enqueue(r.owned), exists)),
+	)
+}
+
+// reannotated reports whether the annotations of a CustomResourceDefinition that declare something have changed.
+func reannotated(e event.UpdateEvent) bool {
+	declare := []string{v1alpha1.AnnotationUpgradeable, v1alpha1.AnnotationImportant}
+	before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
+	return slices.ContainsFunc(declare, func(name string) bool {
+		was, before := before[name]
+		is, after := after[name]
+		return before != after || was != is
+	})
 }
 
 // watch watches workloads and roles. Existing roles enqueue nothing, since existing workloads do.
@@ -131,8 +164,11 @@ func (r *OperatorReconciler) all(ctx context.Context, _ client.Object) []holdv1a
 	return append(out, ownersOf(found)...)
 }
 
-// named is like all for a CustomResourceDefinition that a policy names.
-func (r *OperatorReconciler) named(ctx context.Context, crd client.Object) []holdv1alpha1.OperatorReference {
+// declared is like all for a CustomResourceDefinition that a policy names, or that is or was annotated.
+func (r *OperatorReconciler) declared(ctx context.Context, crd client.Object) []holdv1alpha1.OperatorReference {
+	if annotations.IsAnnotated(crd) {
+		return r.all(ctx, crd)
+	}
 	policies, err := annotations.Policies(ctx, r.Client)
 	if err != nil {
 		return r.failed(ctx, err)
@@ -141,6 +177,22 @@ func (r *OperatorReconciler) named(ctx context.Context, crd client.Object) []hol
 		return nil
 	}
 	return r.all(ctx, crd)
+}
+
+// owned is like all for a ClusterServiceVersion that owns an annotated CustomResourceDefinition.
+func (r *OperatorReconciler) owned(ctx context.Context, o client.Object) []holdv1alpha1.OperatorReference {
+	csv := o.(*v1alpha1.ClusterServiceVersion)
+	if csv.IsCopied() {
+		return nil
+	}
+	crds, err := annotations.CRDs(ctx, r.Client, csv)
+	if err != nil {
+		return r.failed(ctx, err)
+	}
+	if !slices.ContainsFunc(crds, func(crd *apiextensions.CustomResourceDefinition) bool { return annotations.IsAnnotated(crd) }) {
+		return nil
+	}
+	return r.all(ctx, o)
 }
 
 // bound returns the operators whose service accounts have a role.

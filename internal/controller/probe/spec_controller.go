@@ -10,6 +10,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -23,7 +24,6 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/csvchain"
-	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/probepolicy"
 )
@@ -39,6 +39,9 @@ type SpecReconciler struct {
 
 	// Changes is the cache that OptIns reads from.
 	Changes cache.Cache
+
+	// Owners finds the ClusterServiceVersions to enqueue.
+	Owners *annotations.Owners
 }
 
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=probes,verbs=create;update;delete
@@ -205,10 +208,19 @@ func apply(ctx context.Context, c client.Client, actual, desired *v1alpha1.Probe
 	out := actual.DeepCopy()
 	out.Spec = desired.Spec
 	out.OwnerReferences = desired.OwnerReferences
+	setAnnotatedCRDs(out, desired.Annotations[v1alpha1.AnnotationAnnotatedCRDs])
 	if equality.Semantic.DeepEqual(out, actual) {
 		return nil
 	}
 	return done(ctx, "updating", out, c.Update(ctx, out, client.FieldOwner(FieldOwner)))
+}
+
+func setAnnotatedCRDs(probe *v1alpha1.Probe, names string) {
+	if names == "" {
+		delete(probe.Annotations, v1alpha1.AnnotationAnnotatedCRDs)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&probe.ObjectMeta, v1alpha1.AnnotationAnnotatedCRDs, names)
 }
 
 // remove deletes a Probe, unless a user wrote its spec.
@@ -269,8 +281,16 @@ func (r *SpecReconciler) inGroup(ctx context.Context, crd client.Object) []recon
 
 // owningIn returns requests for the ClusterServiceVersions that own a CustomResourceDefinition of an API group.
 func (r *SpecReconciler) owningIn(ctx context.Context, group string) []reconcile.Request {
-	return kube.EnqueueListed[*v1alpha1.ClusterServiceVersion](ctx, r.Client, &v1alpha1.ClusterServiceVersionList{}, nil,
-		client.MatchingFields{IndexOwnedGroup: group})
+	owners, err := r.Owners.In(ctx, group)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Failed to list the ClusterServiceVersions to enqueue") // one of the cache, which only a shutdown causes
+		return nil
+	}
+	out := make([]reconcile.Request, 0, len(owners))
+	for _, csv := range owners {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(csv)})
+	}
+	return out
 }
 
 // named returns requests for the operators that may serve a CustomResourceDefinition which a policy names.

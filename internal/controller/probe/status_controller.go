@@ -38,6 +38,7 @@ import (
 	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 	"github.com/operator-status/operator-status/internal/watch"
 )
@@ -266,8 +267,37 @@ func (r *StatusReconciler) named(ctx context.Context, of holdv1alpha1.OperatorRe
 		out.Exists, out.Accounts = true, installed.Accounts
 		in.Version = installed.Version
 	}
-	return out, nil
+	return out, r.reannotated(ctx, in)
 }
+
+// reannotated reads the state of the annotations behind the Probe of an operator without ClusterServiceVersion: the problems with them,
+// and whether they have changed while it does not allow updates.
+func (r *StatusReconciler) reannotated(ctx context.Context, in *probestatus.Inputs) error {
+	if !in.Probe.IsGenerated() {
+		return nil
+	}
+	var crds []*apiextensions.CustomResourceDefinition
+	for _, name := range in.Probe.AnnotatedCRDs() {
+		crd, absent, err := operand.FindCRD(ctx, r.Client, name)
+		if err != nil {
+			return err
+		}
+		if absent == nil {
+			crds = append(crds, crd)
+		}
+	}
+	_, in.Problems = annotations.Resources(crds)
+	found := annotations.Differences(in.Probe.Spec.ProbeResources, crds)
+	if len(found) > 0 && !probepolicy.Allows(in.Probe) {
+		in.AnnotationsDiffer = fmt.Sprintf("Annotations have changed: %s. The Probe keeps the former ones, too, while it does not allow updates. "+
+			"To use only the current ones: kubectl delete probes.operators.coreos.com -n %s %s",
+			messages.List(found, mostDifferences, "; "), in.Probe.Namespace, in.Probe.Name)
+	}
+	return nil
+}
+
+// mostDifferences limits the differences in a message.
+const mostDifferences = 5
 
 // annotations reads the state of the annotations and policies behind a Probe's spec: the problems with them, whether the spec is
 // outdated, and whether the annotations of the CustomResourceDefinitions differ from the operator's declaration.
@@ -311,10 +341,9 @@ func (r *StatusReconciler) differences(csv *v1alpha1.ClusterServiceVersion, reco
 	if len(found) == 0 {
 		return ""
 	}
-	const most = 5
 	return fmt.Sprintf("Annotations have changed since %s was installed: %s. Its Probe keeps the annotations from the installation. "+
 		"To use the current ones: kubectl delete configmap -n %s %s",
-		csv.Name, messages.List(found, most, "; "), r.OptIns.Namespace, optin.Name(record.Of))
+		csv.Name, messages.List(found, mostDifferences, "; "), r.OptIns.Namespace, optin.Name(record.Of))
 }
 
 // gateConflict returns a message if the operator sets Upgradeable in its OperatorCondition itself, otherwise "".

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -40,16 +39,11 @@ type Reconciler struct {
 	// Schemas finds terms that no custom resource can satisfy.
 	Schemas *operand.Schemas
 
-	// IndexOwnedGroup is the index of ClusterServiceVersions by the API groups of the CustomResourceDefinitions that they own.
-	IndexOwnedGroup string
+	// Owners finds the ClusterServiceVersions of operators. Their Probes enqueue the policies.
+	Owners *annotations.Owners
 
 	Now func() time.Time
-
-	csvs atomic.Bool // whether ClusterServiceVersions are installed
 }
-
-// ReadCSVs has operators of ClusterServiceVersions found, too, once their index exists. Their Probes enqueue the policies.
-func (r *Reconciler) ReadCSVs() { r.csvs.Store(true) }
 
 // +kubebuilder:rbac:groups=operatorstatus.io,resources=probepolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operatorstatus.io,resources=probepolicies/status,verbs=update
@@ -80,19 +74,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // operators reads the operators that serve one of the policy's CustomResourceDefinitions.
 func (r *Reconciler) operators(ctx context.Context, policy *holdv1alpha1.ProbePolicy) ([]probepolicystatus.Operator, error) {
 	out, err := r.others(ctx)
-	if err != nil || !r.csvs.Load() {
-		return out, err
+	if err != nil {
+		return nil, err
 	}
 	seen := map[client.ObjectKey]bool{}
 	for _, group := range probepolicy.Groups(probepolicy.DefinitionsIn([]holdv1alpha1.ProbePolicy{*policy})) {
-		list := &v1alpha1.ClusterServiceVersionList{}
-		if err := r.Client.List(ctx, list, client.MatchingFields{r.IndexOwnedGroup: group}, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("listing the ClusterServiceVersions that own CustomResourceDefinitions of %s: %w", group, err)
+		owners, err := r.Owners.In(ctx, group)
+		if err != nil {
+			return nil, err
 		}
-		for i := range list.Items {
-			csv := &list.Items[i]
+		for _, csv := range owners {
 			key := client.ObjectKeyFromObject(csv)
-			if csv.IsCopied() || seen[key] {
+			if seen[key] {
 				continue
 			}
 			seen[key] = true
@@ -106,7 +99,7 @@ func (r *Reconciler) operators(ctx context.Context, policy *holdv1alpha1.ProbePo
 	return out, nil
 }
 
-// others reads the operators without ClusterServiceVersion: those that have a Probe from policies.
+// others reads the operators without ClusterServiceVersion: those that have a Probe of operator-status.
 func (r *Reconciler) others(ctx context.Context) ([]probepolicystatus.Operator, error) {
 	list := &v1alpha1.ProbeList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -120,9 +113,7 @@ func (r *Reconciler) others(ctx context.Context) ([]probepolicystatus.Operator, 
 		}
 		op := probepolicystatus.Operator{Name: of.Name, Probe: &list.Items[i]}
 		op.Installer, op.Namespace = of.Installer, of.Namespace
-		for _, resource := range op.Probe.Spec.ProbeResources {
-			op.Definitions = append(op.Definitions, resource.CRDName())
-		}
+		op.Definitions, op.Annotated = probepolicy.Named(op.Probe.Spec.ProbeResources), probepolicy.AnnotatedIn(op.Probe)
 		out = append(out, op)
 	}
 	return out, nil

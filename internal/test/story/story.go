@@ -35,6 +35,7 @@ apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
   name: widgets.NAME.example.com
+  annotations: {ANNOTATIONS}
 spec:
   group: NAME.example.com
   scope: Namespaced
@@ -91,6 +92,9 @@ const (
 	Second = "1.1.0"
 )
 
+// upgradeable is when an operator may be updated.
+const upgradeable = "!Migrating"
+
 // Op is an operator that a program installs.
 type Op struct {
 	Cluster         *testcluster.Cluster
@@ -100,8 +104,9 @@ type Op struct {
 	// Kind is that of its custom resources. By default these are Widgets of a group of its own.
 	Kind schema.GroupKind
 
-	// ByPolicy is whether a ProbePolicy holds the operator, and not the Probe of a user.
-	ByPolicy bool
+	// ByPolicy is whether a ProbePolicy holds the operator, and Annotated whether the author annotated its CustomResourceDefinition. Otherwise
+	// the Probe of a user holds it.
+	ByPolicy, Annotated bool
 }
 
 // Manifests returns those of a version.
@@ -111,7 +116,11 @@ func (o Op) Manifests(version string) string { return o.Fill(manifests, version)
 func (o Op) Fill(template, version string) string {
 	kind := o.kind()
 	singular := strings.ToLower(kind.Kind)
-	return strings.NewReplacer("NAME.example.com", kind.Group, "Widget", kind.Kind, "widget", singular, "NAMESPACE", o.Namespace, "NAME", o.Name,
+	declaration := ""
+	if o.Annotated {
+		declaration = fmt.Sprintf("%s: %q", v1alpha1.AnnotationUpgradeable, upgradeable)
+	}
+	return strings.NewReplacer("ANNOTATIONS", declaration, "NAME.example.com", kind.Group, "Widget", kind.Kind, "widget", singular, "NAMESPACE", o.Namespace, "NAME", o.Name,
 		"VERSION", version).Replace(template)
 }
 
@@ -162,7 +171,9 @@ func Tell(t *testing.T, p Program, o Op) {
 	p.Install(t, o, First)
 	o.AwaitImage(t, First)
 	example := o.createMigrating(t)
-	o.Cluster.Create(t, o.asks(p))
+	if !o.Annotated {
+		o.Cluster.Create(t, o.asks(p))
+	}
 	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: p.Reference(o).HoldName()}}
 	awaitHold := func() {
 		t.Helper()
@@ -214,7 +225,7 @@ func Tell(t *testing.T, p Program, o Op) {
 
 // asks returns the object with which a user asks to hold updates.
 func (o Op) asks(p Program) client.Object {
-	resources := []v1alpha1.ProbeResource{{Name: o.CRD(), Upgradeable: "!Migrating"}}
+	resources := []v1alpha1.ProbeResource{{Name: o.CRD(), Upgradeable: upgradeable}}
 	if o.ByPolicy {
 		return &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, Spec: holdv1alpha1.ProbePolicySpec{ProbeResources: resources}}
 	}
@@ -226,7 +237,7 @@ func (o Op) asks(p Program) client.Object {
 
 // probe returns the name of the Probe that holds updates.
 func (o Op) probe(p Program) string {
-	if o.ByPolicy {
+	if o.ByPolicy || o.Annotated {
 		return p.Reference(o).ProbeName()
 	}
 	return o.Name
