@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
@@ -83,15 +83,11 @@ func (o *Owners) Unowned(ctx context.Context, all []apiextensions.CustomResource
 		if err != nil {
 			return nil, false, err
 		}
-		if !slices.ContainsFunc(owners, func(csv *v1alpha1.ClusterServiceVersion) bool { return owns(csv, all[i].Name) }) {
+		if !slices.ContainsFunc(owners, func(csv *v1alpha1.ClusterServiceVersion) bool { return csvchain.Owns(csv, all[i].Name) }) {
 			out = append(out, &all[i])
 		}
 	}
 	return out, true, nil
-}
-
-func owns(csv *v1alpha1.ClusterServiceVersion, crd string) bool {
-	return slices.ContainsFunc(csv.Spec.CustomResourceDefinitions.Owned, func(d olm.CRDDescription) bool { return d.Name == crd })
 }
 
 // createdBefore is how long before a ClusterServiceVersion OLM may create a CustomResourceDefinition that it owns.

@@ -27,6 +27,7 @@ import (
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
+	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/probepolicy"
 	"github.com/operator-status/operator-status/internal/workloads"
 )
@@ -106,10 +107,9 @@ func (r *OperatorReconciler) WatchCSVs(c cache.Cache) error {
 		}
 		return nil
 	})
-	exists := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 	return errors.Join(
 		r.controller.Watch(now),
-		r.controller.Watch(source.TypedKind[client.Object](c, &v1alpha1.ClusterServiceVersion{}, workloads.Enqueue(r.owned), exists)),
+		r.controller.Watch(source.TypedKind[client.Object](c, &v1alpha1.ClusterServiceVersion{}, workloads.Enqueue(r.owned), kube.Existence)),
 	)
 }
 

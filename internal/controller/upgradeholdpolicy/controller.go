@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -174,7 +173,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("upgradeholdpolicy").
 		For(&holdv1alpha1.UpgradeHoldPolicy{}).
 		Owns(&holdv1alpha1.UpgradeHold{}).
-		Watches(&apiextensions.CustomResourceDefinition{}, r.all(), builder.WithPredicates(appears)).
+		Watches(&apiextensions.CustomResourceDefinition{}, r.all(), builder.WithPredicates(kube.Existence)).
 		Build(r)
 	if err != nil {
 		return err
@@ -199,11 +198,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // WatchSubscriptions has operators of Subscriptions found, too, once these are installed.
 func (r *Reconciler) WatchSubscriptions(mgr ctrl.Manager) error {
 	r.subscriptions.Store(true)
-	return r.controller.Watch(source.Kind[client.Object](mgr.GetCache(), &v1alpha1.Subscription{}, r.all(), appears))
+	return r.controller.Watch(source.Kind[client.Object](mgr.GetCache(), &v1alpha1.Subscription{}, r.all(), kube.Existence))
 }
-
-// appears selects the events of objects that appear or go.
-var appears = predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 
 // collects is for how long changes of operators are collected, since each may concern all policies, and after how long those that are not
 // known are read again.
