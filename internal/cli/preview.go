@@ -241,8 +241,8 @@ func (o *options) printPreview(ctx context.Context, c client.Reader, u update) e
 	}
 	fmt.Fprintln(o.Out, messages.Line(title))
 	changes := preview.Compare(before, after)
-	o.printSection("Images", signed("- ", changes.ImagesRemoved), signed("+ ", changes.ImagesAdded))
-	o.printSection("Rights", signed("- ", changes.RightsLost), signed("+ ", changes.RightsGained), u.unknown)
+	o.printSection("Images", changes.Images())
+	o.printSection("Rights", changes.Rights(), u.unknown)
 	definitions, broken, err := definitionsOf(ctx, c, u.after)
 	if err != nil {
 		definitions = append(definitions, "unknown: "+err.Error())
@@ -262,14 +262,6 @@ func (o *options) printPreview(ctx context.Context, c client.Reader, u update) e
 		return exit(exitError)
 	}
 	return nil
-}
-
-func signed(sign string, all []string) []string {
-	out := make([]string, 0, len(all))
-	for _, s := range all {
-		out = append(out, sign+s)
-	}
-	return out
 }
 
 // printSection prints a heading with lines, or that nothing changes.

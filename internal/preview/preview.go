@@ -143,8 +143,14 @@ func (v *Version) addCSV(o *unstructured.Unstructured) error {
 	if err := convert(o, csv); err != nil {
 		return err
 	}
+	*v = OfStrategy(csv.Spec.InstallStrategy.StrategySpec)
 	v.Name = csv.Name
-	strategy := csv.Spec.InstallStrategy.StrategySpec
+	return nil
+}
+
+// OfStrategy returns the version of an operator that the install strategy of a ClusterServiceVersion describes.
+func OfStrategy(strategy olm.StrategyDetailsDeployment) Version {
+	v := Version{Rights: map[string][]rbacv1.PolicyRule{}}
 	for _, d := range strategy.DeploymentSpecs {
 		for _, c := range slices.Concat(d.Spec.Template.Spec.Containers, d.Spec.Template.Spec.InitContainers) {
 			v.Images = append(v.Images, c.Image)
@@ -156,7 +162,7 @@ func (v *Version) addCSV(o *unstructured.Unstructured) error {
 	for _, p := range strategy.Permissions {
 		v.Rights[TargetNamespaces] = append(v.Rights[TargetNamespaces], p.Rules...)
 	}
-	return nil
+	return v
 }
 
 // TargetNamespaces is the key of rights in the namespaces that an OperatorGroup selects.
@@ -191,6 +197,23 @@ func Compare(before, after Version) Changes {
 		ImagesRemoved: without(before.Images, after.Images), ImagesAdded: without(after.Images, before.Images),
 		RightsLost: before.beyond(after), RightsGained: after.beyond(before),
 	}
+}
+
+// Images returns the changes of images, each with its sign.
+func (c Changes) Images() []string { return signed(c.ImagesRemoved, c.ImagesAdded) }
+
+// Rights returns the changes of rights, each with its sign.
+func (c Changes) Rights() []string { return signed(c.RightsLost, c.RightsGained) }
+
+func signed(lost, gained []string) []string {
+	var out []string
+	for _, s := range lost {
+		out = append(out, "- "+s)
+	}
+	for _, s := range gained {
+		out = append(out, "+ "+s)
+	}
+	return out
 }
 
 // beyond returns the rights that another version does not have: those in all namespaces first.

@@ -60,8 +60,7 @@ func IndexProbes(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// Declarations are what ProbePolicies and the annotations of CustomResourceDefinitions that no ClusterServiceVersion owns ask for, of any
-// operator.
+// Declarations are the ProbePolicies, and the annotations of CustomResourceDefinitions that no ClusterServiceVersion owns.
 type Declarations struct {
 	policies    []holdv1alpha1.ProbePolicy
 	definitions []apiextensions.CustomResourceDefinition  // all

@@ -145,6 +145,22 @@ const (
 	ConditionUpgradeHeld = "UpgradeHeld"
 )
 
+// ConditionCompatible is a condition of a bundle of an InstallPlan that waits, in `status.bundleLookups`. It is True if all custom resources
+// are valid with the CustomResourceDefinitions of the bundle, as of when the plan was made. Its message has the changes of images and rights.
+const ConditionCompatible = "Compatible"
+
+// Reasons of Compatible on a bundle of an InstallPlan. If it is False, the reason is CRDUpdateUnsafe.
+const (
+	// ReasonCustomResourcesValid means that all custom resources are valid with the new CustomResourceDefinitions.
+	// Remedy: none, this is the desired state.
+	ReasonCustomResourcesValid = "CustomResourcesValid"
+
+	// ReasonNotCompared means that custom resources, or CustomResourceDefinitions, could not be read.
+	// Remedy: none to approve the plan, which checks them when it is applied. To know before, let the service account in the message
+	// read them, and delete the InstallPlan: its Subscription creates another.
+	ReasonNotCompared = "NotCompared"
+)
+
 // Reasons of Resolved on an InstallPlan, in addition to those of ResolutionFailed on a Subscription.
 const (
 	// PlanReasonTooLarge means that the plan's manifests do not fit into one object, even compressed.

@@ -57,6 +57,18 @@ type Bundle struct {
 
 	// Digest is that of the image, and SignedBy its signers. Either may be empty.
 	Digest, SignedBy string
+
+	// Preview is nil if nobody has to approve it.
+	Preview *Preview
+}
+
+// Preview has the changes of an update in words.
+type Preview struct {
+	// Changes are those of images and rights.
+	Changes string
+
+	// Breaking is why custom resources would become invalid, and Unknown why that cannot be told. Either may be empty.
+	Breaking, Unknown string
 }
 
 // Object identifies the object of a step.
@@ -69,6 +81,22 @@ type Result struct {
 
 	// Problem is why a plan failed or is retried.
 	Problem condition.Problem
+}
+
+// compatible returns the condition Compatible of a bundle.
+func compatible(p Preview, now metav1.Time) olm.BundleLookupCondition {
+	out := olm.BundleLookupCondition{
+		Type: v1alpha1.ConditionCompatible, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonCustomResourcesValid, Message: p.Changes,
+		LastTransitionTime: &now,
+	}
+	switch {
+	case p.Breaking != "":
+		out.Status, out.Reason, out.Message = corev1.ConditionFalse, v1alpha1.PlanReasonCRDUpdateUnsafe, p.Breaking+". "+p.Changes
+	case p.Unknown != "":
+		out.Status, out.Reason = corev1.ConditionUnknown, v1alpha1.ReasonNotCompared
+		out.Message = "The custom resources have not been checked: " + p.Unknown + ". " + p.Changes
+	}
+	return out
 }
 
 // Compute returns the status of an InstallPlan. It is pure: it depends only on in, and changes nothing.
@@ -135,6 +163,9 @@ func bundles(in Inputs, out *olm.InstallPlanStatus) {
 				Type: v1alpha1.ConditionSignatureVerified, Status: corev1.ConditionTrue, Reason: v1alpha1.ReasonSignatureVerified,
 				Message: "Signed by " + b.SignedBy, LastTransitionTime: &in.Now,
 			}}
+		}
+		if b.Preview != nil {
+			lookup.Conditions = append(lookup.Conditions, compatible(*b.Preview, in.Now))
 		}
 		out.BundleLookups = append(out.BundleLookups, lookup)
 	}

@@ -244,3 +244,32 @@ func TestCompute(t *testing.T) {
 		})
 	}
 }
+
+// TestCompatible verifies that breaking changes come first, and that an error is no success.
+func TestCompatible(t *testing.T) {
+	const changes = "Images: no changes. Rights: no changes"
+	cases := map[string]struct {
+		reason  string
+		preview Preview
+		want    string
+	}{
+		"Valid":    {"All custom resources stay valid.", Preview{Changes: changes}, "True/CustomResourcesValid: " + changes},
+		"Breaking": {"One would become invalid.", Preview{Changes: changes, Breaking: "Foo a is invalid"}, "False/CRDUpdateUnsafe: Foo a is invalid. " + changes},
+		"Unknown": {
+			"Some could not be read.", Preview{Changes: changes, Unknown: "foos is forbidden"},
+			"Unknown/NotCompared: The custom resources have not been checked: foos is forbidden. " + changes,
+		},
+		"BreakingAndUnknown": {
+			"One is enough to know.", Preview{Changes: changes, Breaking: "Foo a is invalid", Unknown: "bars is forbidden"},
+			"False/CRDUpdateUnsafe: Foo a is invalid. " + changes,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := compatible(tc.preview, metav1.Time{})
+			if got := fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message); got != tc.want {
+				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

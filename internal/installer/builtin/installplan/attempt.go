@@ -260,6 +260,9 @@ func (a *attempt) reportProblem(ctx context.Context) (reconcile.Result, error) {
 
 // wait requeues the plan if its hold may end without an event.
 func (a *attempt) wait(ctx context.Context) (reconcile.Result, error) {
+	if a.resolution != nil {
+		a.preview(ctx)
+	}
 	err := a.write(ctx, waitForRelease)
 	if err != nil || !a.gate.NeedsPolling() {
 		return reconcile.Result{}, err

@@ -109,9 +109,7 @@ func (r *run) check(ctx context.Context, t task) error {
 		}
 	}
 	if object.GetKind() == kindCRD {
-		why, err := apply.CheckCRD(ctx, r.as, object, func(o types.NamespacedName) bool {
-			return !r.HideForeignNames || o.Namespace == r.plan.Namespace
-		})
+		why, err := r.checkCRD(ctx, object)
 		if apierrors.IsForbidden(err) {
 			// If the identity may neither read nor write the definition, report the write, since that permission has to
 			// be granted first.
@@ -131,6 +129,11 @@ func (r *run) check(ctx context.Context, t task) error {
 		return nil
 	}
 	return err
+}
+
+// checkCRD returns why a CustomResourceDefinition must not replace the existing one, or "".
+func (r *run) checkCRD(ctx context.Context, object *unstructured.Unstructured) (string, error) {
+	return apply.CheckCRD(ctx, r.as, object, func(o types.NamespacedName) bool { return !r.HideForeignNames || o.Namespace == r.plan.Namespace })
 }
 
 func (r *run) dryRun(ctx context.Context, t task, object *unstructured.Unstructured) error {
