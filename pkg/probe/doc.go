@@ -4,16 +4,18 @@
 //
 //	own := probe.New(mgr.GetClient(), discoveryClient)
 //	...
-//	err := own.SetUpgradeable(ctx, metav1.ConditionFalse, "Migrating", "Migrating the database of Foo default/example")
+//	foo := probe.Object{Resource: "foos.example.com", Kind: "Foo", Namespace: "default", Name: "example"}
+//	err := own.Hold(ctx, foo, "migrating the database")
 //	if err != nil && !errors.Is(err, probe.ErrNotServed) {
 //		return err // the critical work must not start before the update is held
 //	}
 //
 // # When to call it
 //
-// SetUpgradeable(False) has to return before the critical work starts: an update that was already approved is not
-// called back. Call it in every reconciliation, not only when the state changes. It sends one GET, writes only changes,
-// and recreates a Probe that was deleted in the meantime.
+// Hold has to return before the critical work starts: an update that was already approved is not called back. Call Hold
+// or Release for the object in every reconciliation, not only when its state changes, and Release once it is deleted.
+// Each sends one GET, writes only changes, and recreates a Probe that was deleted in the meantime. An operator that knows
+// the state of all of its objects at once calls SetUpgradeable instead: it sets the one condition for all of them.
 //
 // The Probe keeps its last status if the operator stops. An operator that no longer runs, or has removed the calls to
 // this package in a new version, does not hold updates by the Probe of another version: each ClusterServiceVersion has a

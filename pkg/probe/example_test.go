@@ -29,18 +29,19 @@ func ExampleNew() {
 	_ = setup
 }
 
-// Before critical work an operator holds its updates, and afterwards it allows them again.
-func ExampleClient_SetUpgradeable() {
+// Before critical work for an object, an operator holds its updates, and releases them afterwards. Other objects hold on their own.
+func ExampleClient_Hold() {
 	ctx := context.Background()
 	own := onACluster()
 
+	foo := probe.Object{Resource: "foos.example.com", Kind: "Foo", Namespace: "default", Name: "example"}
 	migrate := func() error {
-		err := own.SetUpgradeable(ctx, metav1.ConditionFalse, "Migrating", "Migrating the database of Foo default/example to version 2")
+		err := own.Hold(ctx, foo, "migrating the database to version 2")
 		if err != nil && !errors.Is(err, probe.ErrNotServed) {
 			return err // an update could interrupt the migration: try again later
 		}
 		fmt.Println("migrating")
-		err = own.SetUpgradeable(ctx, metav1.ConditionTrue, "Idle", "No Foo is being migrated")
+		err = own.Release(ctx, foo)
 		if errors.Is(err, probe.ErrNotServed) {
 			return nil // no update waits
 		}
@@ -58,7 +59,24 @@ func ExampleClient_SetUpgradeable() {
 	fmt.Println(condition.Status, condition.Reason)
 	// Output:
 	// migrating
-	// True Idle
+	// True AllUpgradeable
+}
+
+// An operator that knows the state of all of its objects sets the condition itself.
+func ExampleClient_SetUpgradeable() {
+	ctx := context.Background()
+	own := onACluster()
+
+	if err := own.SetUpgradeable(ctx, metav1.ConditionFalse, "Migrating", "2 of 3 Foos are being migrated"); err != nil {
+		fmt.Println(err)
+	}
+	condition, err := own.Upgradeable(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(condition.Status, condition.Reason)
+	// Output: False Migrating
 }
 
 // Other parts of the status can be written as well.

@@ -41,6 +41,9 @@ type Client struct {
 	served  bool
 	checked time.Time // when the API server was last asked whether it serves Probes, or zero to ask again
 	key     types.NamespacedName
+
+	holding sync.Mutex        // orders the calls of Hold and Release
+	held    map[Object]string // the objects that hold updates, with messages
 }
 
 // Option changes a default of New. In tests, options replace everything that is otherwise read from the environment of
