@@ -11,12 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
+	"github.com/operator-status/operator-status/pkg/probe"
 )
 
 // TestProbePolicy verifies that a ProbePolicy determines the Probes of the operators that own its CustomResourceDefinitions, in every
@@ -332,6 +334,49 @@ func TestAnnotatedWithoutOLM(t *testing.T) {
 	awaitProbe(t, cluster, probe, "Upgradeable=True/AllUpgradeable")
 	annotate(t, crd, "")
 	cluster.AwaitGone(t, probeNamed(probe.Namespace, probe.Name))
+	m.CheckAlive(t)
+}
+
+// TestReportedWithoutOLM verifies that an operator that no ClusterServiceVersion describes holds its updates with pkg/probe, while one of its
+// objects does.
+func TestReportedWithoutOLM(t *testing.T) {
+	m := cluster.StartManager(t)
+	namespace := cluster.Namespace(t, "reported")
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "operator"}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "operator"}}
+	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+	d.Spec.Template.Spec = corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "example.com/a:1"}}}
+	cluster.Create(t, d)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "operator"}, Spec: d.Spec.Template.Spec}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
+	cluster.Create(t, pod)
+	own := probe.New(cluster.Client, discovery.NewDiscoveryClientForConfigOrDie(cluster.Config), probe.WithNamespace(namespace), probe.WithPodName(pod.Name))
+	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: namespace, Name: d.Name}
+	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: of.HoldName()}}
+	a, b := probe.Object{Resource: "foos.example.com", Kind: "Foo", Name: "a"}, probe.Object{Resource: "foos.example.com", Kind: "Foo", Name: "b"}
+	for _, object := range []probe.Object{a, b} {
+		if err := own.Hold(t.Context(), object, "migrating"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitHeldFor := func(name string) {
+		t.Helper()
+		cluster.Await(t, hold, func() string {
+			if c := meta.FindStatusCondition(hold.Status.Conditions, holdv1alpha1.ConditionHeld); c == nil || !strings.Contains(c.Message, "Waiting for Foo "+name) {
+				return "it does not wait for " + name
+			}
+			return testcluster.Lacking(hold.Status.Conditions, "Held=True/ProbeNotUpgradeable")
+		})
+	}
+	awaitHeldFor("a")
+	if err := own.Release(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	awaitHeldFor("b")
+	if err := own.Release(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, hold)
 	m.CheckAlive(t)
 }
 

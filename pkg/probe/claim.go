@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,25 +23,25 @@ import (
 // It returns ErrCRDAnnotations or ErrProbeResources if the Probe belongs to another writer, ErrNoCSV if neither the Probe
 // nor its ClusterServiceVersion exists, ErrNotServed, ErrUnknownOperator, or the error of a request.
 func (c *Client) Claim(ctx context.Context) error {
-	key, err := c.ready(ctx)
+	own, err := c.ready(ctx)
 	if err != nil {
 		return err
 	}
 	err = retry.OnError(retry.DefaultRetry, isOutdated, func() error {
-		_, err := c.claim(ctx, key)
+		_, err := c.claim(ctx, own)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("claiming Probe %s: %w", key, err)
+		return fmt.Errorf("claiming Probe %s: %w", own.key, err)
 	}
 	return nil
 }
 
 // claim returns the Probe once it is the operator's.
-func (c *Client) claim(ctx context.Context, key types.NamespacedName) (*v1alpha1.Probe, error) {
-	actual, err := c.get(ctx, key)
+func (c *Client) claim(ctx context.Context, own identity) (*v1alpha1.Probe, error) {
+	actual, err := c.get(ctx, own.key)
 	if apierrors.IsNotFound(err) {
-		return c.create(ctx, key)
+		return c.create(ctx, own)
 	}
 	if err != nil {
 		return nil, err
@@ -54,30 +55,26 @@ func (c *Client) claim(ctx context.Context, key types.NamespacedName) (*v1alpha1
 		return nil, ErrCRDAnnotations
 	case len(desired.Spec.ProbeResources) > 0:
 		return nil, ErrProbeResources
-	case desired.Spec.Manager == v1alpha1.ManagerOperator:
+	case desired.Spec.Manager == v1alpha1.ManagerOperator && equality.Semantic.DeepEqual(desired.Spec.Operator, own.operator):
 		return actual, nil
 	}
-	desired.Spec.Manager = v1alpha1.ManagerOperator
+	desired.Spec.Manager, desired.Spec.Operator = v1alpha1.ManagerOperator, own.operator
 	return patch(actual, desired, func(o client.Object, p client.Patch) error { return c.client.Patch(ctx, o, p) })
 }
 
-func (c *Client) create(ctx context.Context, key types.NamespacedName) (*v1alpha1.Probe, error) {
+func (c *Client) create(ctx context.Context, own identity) (*v1alpha1.Probe, error) {
 	probe := &v1alpha1.Probe{
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-		Spec:       &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator},
+		ObjectMeta: metav1.ObjectMeta{Namespace: own.key.Namespace, Name: own.key.Name},
+		Spec:       &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator, Operator: own.operator},
 	}
-	csv := newObject(v1alpha1.ClusterServiceVersionKind)
-	switch err := c.client.Get(ctx, key, csv); {
-	case meta.IsNoMatchError(err): // a cluster without ClusterServiceVersions
-	case apierrors.IsNotFound(err):
-		c.forgetKey() // the owner of the pod's Deployment may have changed
-		return nil, fmt.Errorf("%w: %s", ErrNoCSV, key)
-	case err != nil:
-		return nil, fmt.Errorf("reading its ClusterServiceVersion: %w", err)
-	default:
-		owner := metav1.NewControllerRef(csv, csv.GroupVersionKind())
-		*owner.BlockOwnerDeletion = false // true would need rights on the finalizers of its owner
-		probe.OwnerReferences = []metav1.OwnerReference{*owner}
+	owner, err := c.owner(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	if owner != nil {
+		ref := metav1.NewControllerRef(owner, owner.GroupVersionKind())
+		*ref.BlockOwnerDeletion = false // true would need rights on the finalizers of its owner
+		probe.OwnerReferences = []metav1.OwnerReference{*ref}
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(probe)
 	if err != nil {
@@ -91,4 +88,26 @@ func (c *Client) create(ctx context.Context, key types.NamespacedName) (*v1alpha
 		return nil, err
 	}
 	return decode(object)
+}
+
+// owner returns the object that the Probe is deleted with: the ClusterServiceVersion, if that kind is served, or the workload, if it is in
+// the namespace of the Probe.
+func (c *Client) owner(ctx context.Context, own identity) (*unstructured.Unstructured, error) {
+	if own.workload != nil {
+		if own.workload.GetNamespace() != own.key.Namespace {
+			return nil, nil
+		}
+		return own.workload, nil
+	}
+	csv := newObject(v1alpha1.ClusterServiceVersionKind)
+	switch err := c.client.Get(ctx, own.key, csv); {
+	case meta.IsNoMatchError(err): // a cluster without ClusterServiceVersions
+		return nil, nil
+	case apierrors.IsNotFound(err):
+		c.forgetIdentity() // the owner of the pod's Deployment may have changed
+		return nil, fmt.Errorf("%w: %s", ErrNoCSV, own.key)
+	case err != nil:
+		return nil, fmt.Errorf("reading its ClusterServiceVersion: %w", err)
+	}
+	return csv, nil
 }

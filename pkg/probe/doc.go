@@ -28,13 +28,18 @@
 //
 // # Name and namespace
 //
-// A Probe has the name and namespace of the operator's ClusterServiceVersion. The first of these that is set is used:
+// With OLM v0 and the built-in loops, a Probe has the name and namespace of the operator's ClusterServiceVersion. The first of
+// these that is set is used:
 //
 //   - Name: WithName; the environment variable OPERATOR_CONDITION_NAME, which OLM and operator-status set; the owner of
 //     the operator's pod, found by following its controllers (usually ReplicaSet and Deployment) up to an owner reference
 //     to a ClusterServiceVersion or the labels olm.owner and olm.owner.kind.
 //   - Namespace: WithNamespace; the environment variables POD_NAMESPACE and OPERATOR_NAMESPACE; the namespace of the
 //     pod's service account.
+//
+// Without a ClusterServiceVersion, the Probe is about the ClusterExtension or the Helm release that the Deployment, StatefulSet
+// or DaemonSet of the pod belongs to, or else about that workload. It is named after it, such as reported.helm.foo, and
+// deleted with the workload.
 //
 // # Rights
 //
@@ -53,7 +58,8 @@
 //	  verbs: [get]
 //
 // The ClusterServiceVersion becomes the owner of the Probe, so the Probe is deleted with it. Finding the name by the
-// owner of the pod needs `get` on pods, and on replicasets and deployments in the group apps, as well.
+// owner of the pod needs `get` on pods, and on replicasets and deployments in the group apps, as well; without a
+// ClusterServiceVersion that is always so, and the rule for these is not needed.
 //
 // # Clients
 //

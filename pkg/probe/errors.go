@@ -9,8 +9,8 @@ var (
 	// read the Probe. An operator that also has to run on such clusters ignores the error.
 	ErrNotServed = errors.New("the API server does not serve probes.operators.coreos.com")
 
-	// ErrUnknownOperator means that the name or the namespace of the operator's ClusterServiceVersion is not known.
-	ErrUnknownOperator = errors.New("the ClusterServiceVersion of this operator is not known")
+	// ErrUnknownOperator means that neither a ClusterServiceVersion nor a workload that the operator belongs to is known.
+	ErrUnknownOperator = errors.New("the ClusterServiceVersion or workload of this operator is not known")
 
 	// ErrNoCSV means that the operator's ClusterServiceVersion does not exist, so no Probe is created for it: it was
 	// deleted, for example because a newer version has replaced this one, or the operator was not installed by it.

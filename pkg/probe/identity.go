@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,35 +26,60 @@ const (
 // maxOwners is the number of owners that are followed from a pod. A Deployment is the second.
 const maxOwners = 5
 
-// Key returns the name and namespace of the operator's Probe, which are those of its ClusterServiceVersion. The package
-// documentation lists their sources. Requests are sent only if neither an option nor the environment contains the name.
-// Errors wrap ErrUnknownOperator and the error of a failed request, and name the missing settings.
+// Labels and annotations by which OLM v1 and Helm mark the objects that they install.
+const (
+	labelExtensionKind  = "olm.operatorframework.io/owner-kind"
+	labelExtensionName  = "olm.operatorframework.io/owner-name"
+	annotationRelease   = "meta.helm.sh/release-name"
+	annotationNamespace = "meta.helm.sh/release-namespace"
+)
+
+// identity is the operator, as far as its Probe tells.
+type identity struct {
+	// key is that of the Probe.
+	key types.NamespacedName
+
+	// operator is spec.operator of the Probe, and workload the workload that the operator runs in. Both are nil if the Probe is that of a
+	// ClusterServiceVersion.
+	operator *v1alpha1.ProbedOperator
+	workload *unstructured.Unstructured
+}
+
+// Key returns the name and namespace of the operator's Probe. The package documentation lists their sources. Requests are sent only if
+// neither an option nor the environment contains the name. Errors wrap ErrUnknownOperator and the error of a failed request, and name the
+// missing settings.
 func (c *Client) Key(ctx context.Context) (types.NamespacedName, error) {
+	out, err := c.identify(ctx)
+	return out.key, err
+}
+
+func (c *Client) identify(ctx context.Context) (identity, error) {
 	c.mu.Lock()
-	key := c.key
+	known := c.identity
 	c.mu.Unlock()
-	if key.Name != "" {
-		return key, nil
+	if known.key.Name != "" {
+		return known, nil
 	}
-	var err error
-	if key.Namespace, err = c.namespace(); err != nil {
-		return types.NamespacedName{}, err
+	namespace, err := c.namespace()
+	if err != nil {
+		return identity{}, err
 	}
-	if key.Name = cmp.Or(c.options.name, c.options.getenv("OPERATOR_CONDITION_NAME")); key.Name == "" {
-		if key.Name, err = c.owner(ctx, key.Namespace); err != nil {
-			return types.NamespacedName{}, err
+	out := identity{key: types.NamespacedName{Namespace: namespace, Name: cmp.Or(c.options.name, c.options.getenv("OPERATOR_CONDITION_NAME"))}}
+	if out.key.Name == "" {
+		if out, err = c.ofPod(ctx, namespace); err != nil {
+			return identity{}, err
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.key = key
-	return key, nil
+	c.identity = out
+	return out, nil
 }
 
-func (c *Client) forgetKey() {
+func (c *Client) forgetIdentity() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.key = types.NamespacedName{}
+	c.identity = identity{}
 }
 
 func (c *Client) namespace() (string, error) {
@@ -70,33 +96,56 @@ func (c *Client) namespace() (string, error) {
 	return "", fmt.Errorf("%w: neither POD_NAMESPACE, OPERATOR_NAMESPACE nor %s contains its namespace", ErrUnknownOperator, c.options.namespaceFile)
 }
 
-// owner returns the name of the ClusterServiceVersion that the operator's pod belongs to.
-func (c *Client) owner(ctx context.Context, namespace string) (string, error) {
+// ofPod returns the identity of the operator by the owners of its pod.
+func (c *Client) ofPod(ctx context.Context, namespace string) (identity, error) {
 	pod := cmp.Or(c.options.pod, c.options.getenv("POD_NAME"))
 	if pod == "" {
 		var err error
 		if pod, err = os.Hostname(); err != nil {
-			return "", fmt.Errorf("%w: reading the name of its pod: %w", ErrUnknownOperator, err)
+			return identity{}, fmt.Errorf("%w: reading the name of its pod: %w", ErrUnknownOperator, err)
 		}
 	}
 	kind, name := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, pod
 	for range maxOwners {
 		object := newObjectOf(kind)
 		if err := c.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object); err != nil {
-			return "", fmt.Errorf("%w: OPERATOR_CONDITION_NAME is not set, and reading %s %s/%s, an owner of pod %s, failed: %w",
+			return identity{}, fmt.Errorf("%w: OPERATOR_CONDITION_NAME is not set, and reading %s %s/%s, an owner of pod %s, failed: %w",
 				ErrUnknownOperator, kind.Kind, namespace, name, pod, err)
 		}
 		if csv := csvOf(object); csv != "" {
-			return csv, nil
+			return identity{key: types.NamespacedName{Namespace: namespace, Name: csv}}, nil
 		}
 		controller := metav1.GetControllerOf(object)
 		if controller == nil {
+			if out, ok := ofWorkload(object); ok {
+				return out, nil
+			}
 			break
 		}
 		kind, name = schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind), controller.Name
 	}
-	return "", fmt.Errorf("%w: OPERATOR_CONDITION_NAME is not set, and pod %s/%s does not belong to a ClusterServiceVersion",
-		ErrUnknownOperator, namespace, pod)
+	return identity{}, fmt.Errorf("%w: OPERATOR_CONDITION_NAME is not set, and pod %s/%s belongs to no ClusterServiceVersion, Deployment, "+
+		"StatefulSet or DaemonSet", ErrUnknownOperator, namespace, pod)
+}
+
+// ofWorkload returns the identity of an operator without ClusterServiceVersion that runs in a workload, and false for another object.
+// OLM v1 installs with Helm's code, and marks objects as Helm does.
+func ofWorkload(object *unstructured.Unstructured) (identity, bool) {
+	kind := object.GroupVersionKind()
+	if kind.Group != "apps" || kind.Kind != "Deployment" && kind.Kind != "StatefulSet" && kind.Kind != "DaemonSet" {
+		return identity{}, false
+	}
+	labels, annotations := object.GetLabels(), object.GetAnnotations()
+	out := identity{workload: object, operator: &v1alpha1.ProbedOperator{Installer: "Workload", Name: object.GetName()}}
+	out.key.Namespace = object.GetNamespace()
+	if name := labels[labelExtensionName]; labels[labelExtensionKind] == "ClusterExtension" && name != "" {
+		out.operator = &v1alpha1.ProbedOperator{Installer: "OLMv1", Name: name}
+	} else if name := annotations[annotationRelease]; name != "" {
+		out.operator = &v1alpha1.ProbedOperator{Installer: "Helm", Name: name}
+		out.key.Namespace = cmp.Or(annotations[annotationNamespace], out.key.Namespace)
+	}
+	out.key.Name = "reported." + strings.ToLower(out.operator.Installer) + "." + out.operator.Name
+	return out, true
 }
 
 // csvOf returns the name of the ClusterServiceVersion that an object belongs to directly, or "".

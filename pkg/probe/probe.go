@@ -40,7 +40,7 @@ type Client struct {
 	mu      sync.Mutex
 	served  bool
 	checked time.Time // when the API server was last asked whether it serves Probes, or zero to ask again
-	key     types.NamespacedName
+	identity
 
 	holding sync.Mutex        // orders the calls of Hold and Release
 	held    map[Object]string // the objects that hold updates, with messages
@@ -130,13 +130,13 @@ func (c *Client) discover(ctx context.Context, groupVersion string) (*metav1.API
 // Get returns the operator's Probe as it is. It returns ErrNotServed, ErrUnknownOperator, or an error that satisfies
 // apierrors.IsNotFound if the Probe does not exist yet.
 func (c *Client) Get(ctx context.Context) (*v1alpha1.Probe, error) {
-	key, err := c.ready(ctx)
+	own, err := c.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	probe, err := c.get(ctx, key)
+	probe, err := c.get(ctx, own.key)
 	if err != nil {
-		return nil, fmt.Errorf("reading Probe %s: %w", key, err)
+		return nil, fmt.Errorf("reading Probe %s: %w", own.key, err)
 	}
 	return probe, nil
 }
@@ -179,12 +179,12 @@ func (c *Client) SetUpgradeable(ctx context.Context, status metav1.ConditionStat
 //
 // It returns the errors of Claim.
 func (c *Client) Update(ctx context.Context, change func(*v1alpha1.Probe)) error {
-	key, err := c.ready(ctx)
+	own, err := c.ready(ctx)
 	if err != nil {
 		return err
 	}
 	err = retry.OnError(retry.DefaultRetry, isOutdated, func() error {
-		actual, err := c.claim(ctx, key)
+		actual, err := c.claim(ctx, own)
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (c *Client) Update(ctx context.Context, change func(*v1alpha1.Probe)) error
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("updating the status of Probe %s: %w", key, err)
+		return fmt.Errorf("updating the status of Probe %s: %w", own.key, err)
 	}
 	return nil
 }
@@ -237,15 +237,15 @@ func isOutdated(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
 
-// ready returns the key of the Probe, or ErrNotServed. Whether Probes are served is found out first, since an operator
+// ready returns the identity of the operator, or ErrNotServed. Whether Probes are served is found out first, since an operator
 // that was not installed by a ClusterServiceVersion usually runs where they are not.
-func (c *Client) ready(ctx context.Context) (types.NamespacedName, error) {
+func (c *Client) ready(ctx context.Context) (identity, error) {
 	if served, err := c.Served(ctx); err != nil {
-		return types.NamespacedName{}, err
+		return identity{}, err
 	} else if !served {
-		return types.NamespacedName{}, ErrNotServed
+		return identity{}, ErrNotServed
 	}
-	return c.Key(ctx)
+	return c.identify(ctx)
 }
 
 // get returns a Probe. It returns ErrNotServed if Probes are no longer served.

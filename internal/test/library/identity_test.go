@@ -38,12 +38,15 @@ func TestKey(t *testing.T) {
 		cluster.Create(t, p)
 	}
 	// chain creates the objects of a Deployment as its controllers do: this cluster has none.
-	chain := func(name string, owners []metav1.OwnerReference, labels map[string]string) {
+	chain := func(name string, owners []metav1.OwnerReference, labels map[string]string, annotations ...string) {
 		selector := map[string]string{"app": name}
 		template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: selector}}
 		template.Spec.Containers = []corev1.Container{{Name: "operator", Image: "example.com/operator"}}
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: owners, Labels: labels}}
 		d.Spec.Selector, d.Spec.Template = &metav1.LabelSelector{MatchLabels: selector}, template
+		for i := 0; i < len(annotations); i += 2 {
+			metav1.SetMetaDataAnnotation(&d.ObjectMeta, annotations[i], annotations[i+1])
+		}
 		cluster.Create(t, d)
 		rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		rs.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
@@ -57,6 +60,10 @@ func TestKey(t *testing.T) {
 	chain("referenced", []metav1.OwnerReference{other, csv}, nil)
 	chain("labelled", nil, map[string]string{"olm.owner": "label.v1", "olm.owner.kind": "ClusterServiceVersion"})
 	chain("subscribed", nil, map[string]string{"olm.owner": "sub", "olm.owner.kind": "Subscription"})
+	release := []string{"meta.helm.sh/release-name", "rel", "meta.helm.sh/release-namespace", "releases"}
+	chain("released", nil, nil, release...)
+	chain("extension", nil, map[string]string{"olm.operatorframework.io/owner-kind": "ClusterExtension", "olm.operatorframework.io/owner-name": "ext"}, release...)
+	pod("alone", nil, nil)
 	pod("bare", nil, map[string]string{"olm.owner": "bare.v1"})
 
 	file := filepath.Join(t.TempDir(), "namespace")
@@ -86,7 +93,12 @@ func TestKey(t *testing.T) {
 		"Labelled": {reason: "The name is taken from OLM's labels of the pod's Deployment.", opts: []probe.Option{probe.WithPodName("labelled")}, file: file, want: "label.v1", in: namespace},
 		"Bare":     {reason: "The name is taken from OLM's labels of a pod without a Deployment.", opts: []probe.Option{probe.WithPodName("bare")}, file: file, want: "bare.v1", in: namespace},
 		"Subscribed": {reason: "The owner label is ignored if its kind is not ClusterServiceVersion.", opts: []probe.Option{probe.WithPodName("subscribed")}, file: file,
-			err: "does not belong to a ClusterServiceVersion"},
+			want: "reported.workload.subscribed", in: namespace},
+		"Released": {reason: "The Probe of a Helm release is in its namespace.", opts: []probe.Option{probe.WithPodName("released")}, file: file,
+			want: "reported.helm.rel", in: "releases"},
+		"Extension": {reason: "OLM v1 marks objects as Helm does.", opts: []probe.Option{probe.WithPodName("extension")}, file: file,
+			want: "reported.olmv1.ext", in: namespace},
+		"Alone":     {reason: "A pod that nothing updates is no operator.", opts: []probe.Option{probe.WithPodName("alone")}, file: file, err: "belongs to no"},
 		"NoPod":     {reason: "A pod that does not exist is an error.", opts: []probe.Option{probe.WithPodName("none")}, file: file, err: "not found"},
 		"Forbidden": {reason: "A missing permission to read the pod is an error.", opts: []probe.Option{probe.WithPodName("bare"), probe.WithNamespace("default")}, err: "forbidden"},
 		"HostName":  {reason: "The host name is used as the name of the pod.", file: file, err: hostname(t)},
