@@ -28,4 +28,7 @@ var (
 
 	// ErrInvalidCondition means that the API server would reject a condition. Nothing was sent.
 	ErrInvalidCondition = errors.New("invalid condition")
+
+	// ErrInvalidObject means that Hold was called for an object without kind or name. Nothing was sent.
+	ErrInvalidObject = errors.New("an object that holds updates needs a kind and a name")
 )

@@ -37,14 +37,17 @@ func (o Object) String() string {
 //
 // The condition Upgradeable is False while any object holds, and status.probeResources lists the objects, so that they hold on after a
 // restart. It lists 50; more are kept in this process only, and hold again once they are reconciled. Hold writes as Update does, and returns
-// its errors. Do not call SetUpgradeable as well.
+// its errors, or ErrInvalidObject. Do not call SetUpgradeable as well.
 func (c *Client) Hold(ctx context.Context, object Object, message string) error {
+	if object.Kind == "" || object.Name == "" {
+		return fmt.Errorf("%w: it is %+v", ErrInvalidObject, object)
+	}
 	c.holding.Lock()
 	defer c.holding.Unlock()
 	if c.held == nil {
 		c.held = map[Object]string{}
 	}
-	c.held[object] = message
+	c.held[object] = shortened(message)
 	return c.Update(ctx, func(probe *v1alpha1.Probe) { c.report(probe, Object{}) })
 }
 
@@ -97,7 +100,7 @@ func (c *Client) report(probe *v1alpha1.Probe, released Object) {
 	meta.SetStatusCondition(&probe.Status.Conditions, condition)
 }
 
-// mostNamed limits the objects in the message of Upgradeable, and maxReported the characters of each.
+// mostNamed limits the objects in the message of Upgradeable, and maxReported the characters of the message of each.
 const (
 	mostNamed   = 5
 	maxReported = 1024
@@ -110,7 +113,7 @@ func waitingFor(objects []Object, held map[Object]string) string {
 		if held[o] != "" {
 			name += ": " + held[o]
 		}
-		names = append(names, shortened(name))
+		names = append(names, name)
 	}
 	out := "Waiting for " + strings.Join(names, "; ")
 	if more := len(objects) - len(names); more > 0 {

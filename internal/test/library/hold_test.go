@@ -2,6 +2,7 @@ package library_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -65,6 +66,26 @@ func TestHold(t *testing.T) {
 		if want := metav1.NewTime(began.Add(s.since * time.Hour)); !c.LastTransitionTime.Equal(&want) {
 			t.Errorf("%s The transition was at %s, want %s", s.reason, c.LastTransitionTime, want)
 		}
+	}
+}
+
+// TestHoldInvalid verifies that what no Probe could list is refused, and that a long message is shortened.
+func TestHoldInvalid(t *testing.T) {
+	o := start(t, cluster, csv(t))
+	for _, object := range []probe.Object{{}, {Kind: "Foo"}, {Name: "a"}} {
+		if err := o.Hold(t.Context(), object, "migrating"); !errors.Is(err, probe.ErrInvalidObject) {
+			t.Errorf("Hold for %+v returns %v", object, err)
+		}
+	}
+	for i := range 10 {
+		must(t, o.Hold(t.Context(), heldFoo(fmt.Sprint(i)), strings.Repeat("ä", 100_000)))
+	}
+	p := actual(t, o.key)
+	if n := len([]rune(p.Status.ProbeResources[0].Reasons[0])); n != 1024 {
+		t.Errorf("a message has %d characters", n)
+	}
+	if c := upgradeable(p); c.Status != metav1.ConditionFalse || !strings.HasSuffix(c.Message, "; and 5 more") {
+		t.Errorf("it is %s %s", c.Status, c.Message)
 	}
 }
 
