@@ -347,8 +347,12 @@ func (o Op) awaitEnforced(t *testing.T) {
 func (o Op) tryUpdate(t *testing.T, denied *holdv1alpha1.DeniedUpdates) error {
 	t.Helper()
 	if denied != nil && denied.Revisions != nil {
-		record := builder.Object("v1", "Secret", denied.Revisions.Namespace, "enforced")
-		record.SetLabels(map[string]string{"owner": "helm", "name": denied.Revisions.Release, "status": "pending-upgrade", "version": "0"})
+		namespace, owner := denied.Revisions.Namespace, "helm"
+		if denied.Revisions.Owner != "" { // OLM v1, whose records are denied in any namespace
+			namespace, owner = o.Namespace, denied.Revisions.Owner
+		}
+		record := builder.Object("v1", "Secret", namespace, "enforced")
+		record.SetLabels(map[string]string{"owner": owner, "name": denied.Revisions.Release, "status": "pending-upgrade", "version": "0"})
 		return o.Cluster.Client.Create(t.Context(), record, client.DryRunAll)
 	}
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
