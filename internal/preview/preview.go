@@ -143,14 +143,19 @@ func (v *Version) addCSV(o *unstructured.Unstructured) error {
 	if err := convert(o, csv); err != nil {
 		return err
 	}
-	*v = OfStrategy(csv.Spec.InstallStrategy.StrategySpec)
 	v.Name = csv.Name
+	v.addStrategy(csv.Spec.InstallStrategy.StrategySpec)
 	return nil
 }
 
 // OfStrategy returns the version of an operator that the install strategy of a ClusterServiceVersion describes.
 func OfStrategy(strategy olm.StrategyDetailsDeployment) Version {
-	v := Version{Rights: map[string][]rbacv1.PolicyRule{}}
+	out := Version{Rights: map[string][]rbacv1.PolicyRule{}}
+	out.addStrategy(strategy)
+	return out
+}
+
+func (v *Version) addStrategy(strategy olm.StrategyDetailsDeployment) {
 	for _, d := range strategy.DeploymentSpecs {
 		for _, c := range slices.Concat(d.Spec.Template.Spec.Containers, d.Spec.Template.Spec.InitContainers) {
 			v.Images = append(v.Images, c.Image)
@@ -162,7 +167,6 @@ func OfStrategy(strategy olm.StrategyDetailsDeployment) Version {
 	for _, p := range strategy.Permissions {
 		v.Rights[TargetNamespaces] = append(v.Rights[TargetNamespaces], p.Rules...)
 	}
-	return v
 }
 
 // TargetNamespaces is the key of rights in the namespaces that an OperatorGroup selects.

@@ -121,6 +121,20 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestNewOfSeveral verifies that a version has the images of all workloads and ClusterServiceVersions, in any order.
+func TestNewOfSeveral(t *testing.T) {
+	first, second := strings.ReplaceAll(csv, "VERSION", "1.0.0"), strings.ReplaceAll(csv, "VERSION", "2.0.0")
+	for _, text := range []string{deployment + "---\n" + first + "---\n" + second, first + "---\n" + second + "---\n" + deployment} {
+		got, err := New(objects(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"foo:1.0.0", "foo:2.0.0", "foo:VERSION", "init:VERSION", "proxy:1"}, got.Images); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	}
+}
+
 // TestNewInvalid verifies that manifests of any content return an error and no panic.
 func TestNewInvalid(t *testing.T) {
 	for _, text := range []string{
