@@ -20,13 +20,7 @@ func TestPreviewOfPlan(t *testing.T) {
 	const name = "previewed"
 	foo := func(version string, least float64, image string, rules ...any) testcatalog.Foo {
 		return testcatalog.Foo{Name: name, Version: version, Change: func(csv, crd *unstructured.Unstructured) {
-			size := map[string]any{"type": "integer", "minimum": least}
-			schema := map[string]any{"type": "object", "properties": map[string]any{
-				"spec": map[string]any{"type": "object", "properties": map[string]any{"size": size}},
-			}}
-			versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-			_ = unstructured.SetNestedMap(versions[0].(map[string]any), schema, "schema", "openAPIV3Schema")
-			_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
+			testcatalog.SetLeastSize(crd, least)
 			spec, _, _ := unstructured.NestedMap(csv.Object, "spec", "install", "spec")
 			permission := spec["clusterPermissions"].([]any)[0].(map[string]any)
 			permission["rules"] = append(permission["rules"].([]any), rules...)

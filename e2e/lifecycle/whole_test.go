@@ -40,14 +40,7 @@ func TestRejectedUpdate(t *testing.T) {
 			reason: "The new CustomResourceDefinition makes an existing custom resource invalid.",
 			foo: func(name, version string) testcatalog.Foo {
 				return testcatalog.Foo{Name: name, Version: version, Change: func(_, crd *unstructured.Unstructured) {
-					least := map[string]float64{"1.0.0": 1, "2.0.0": 5}[version]
-					size := map[string]any{"type": "integer", "minimum": least}
-					schema := map[string]any{"type": "object", "properties": map[string]any{
-						"spec": map[string]any{"type": "object", "properties": map[string]any{"size": size}},
-					}}
-					versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-					_ = unstructured.SetNestedMap(versions[0].(map[string]any), schema, "schema", "openAPIV3Schema")
-					_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
+					testcatalog.SetLeastSize(crd, map[string]float64{"1.0.0": 1, "2.0.0": 5}[version])
 				}}
 			},
 			before: func(t *testing.T, s *stage, name string) func() {

@@ -93,7 +93,7 @@ func (r *OperatorReconciler) SetupWithManager(mgr manager.Manager) error {
 		return err
 	}
 	r.controller = c
-	r.look = sync.OnceValue(func() error { return r.watch(c) })
+	r.look = sync.OnceValue(r.watch)
 	return nil
 }
 
@@ -125,18 +125,18 @@ func reannotated(e event.UpdateEvent) bool {
 }
 
 // watch watches workloads and roles. Existing roles enqueue nothing, since existing workloads do.
-func (r *OperatorReconciler) watch(c controller.TypedController[holdv1alpha1.OperatorReference]) error {
+func (r *OperatorReconciler) watch() error {
 	later := predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
 		r.Policies.Cache.RolesChanged()
 		return !e.IsInInitialList
 	}}
 	for _, kind := range workloads.RoleKinds() {
-		if err := c.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, workloads.Enqueue(r.bound), predicate.Predicate(later))); err != nil {
+		if err := r.controller.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, workloads.Enqueue(r.bound), predicate.Predicate(later))); err != nil {
 			return err
 		}
 	}
 	for _, kind := range workloads.Kinds() {
-		if err := c.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, workloads.Enqueue(ofWorkload), workloads.Moves)); err != nil {
+		if err := r.controller.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, workloads.Enqueue(ofWorkload), workloads.Moves)); err != nil {
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ type Bundle struct {
 	// Digest is that of the image, and SignedBy its signers. Either may be empty.
 	Digest, SignedBy string
 
-	// Preview is nil if nobody has to approve it.
+	// Preview is that of a bundle that waits for approval.
 	Preview *Preview
 }
 

@@ -54,6 +54,17 @@ func NeverStarts(csv, crd *unstructured.Unstructured) {
 	changeDeployment(csv, func(spec map[string]any) { spec["progressDeadlineSeconds"] = int64(2) })
 }
 
+// SetLeastSize has the schema of a CustomResourceDefinition require a spec.size of at least that much.
+func SetLeastSize(crd *unstructured.Unstructured, least float64) {
+	size := map[string]any{"type": "integer", "minimum": least}
+	schema := map[string]any{"type": "object", "properties": map[string]any{
+		"spec": map[string]any{"type": "object", "properties": map[string]any{"size": size}},
+	}}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	_ = unstructured.SetNestedMap(versions[0].(map[string]any), schema, "schema", "openAPIV3Schema")
+	_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
+}
+
 func changeDeployment(csv *unstructured.Unstructured, change func(spec map[string]any)) {
 	deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
 	change(deployments[0].(map[string]any)["spec"].(map[string]any))

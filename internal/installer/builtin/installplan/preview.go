@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,10 +84,8 @@ func (r *run) compatible(ctx context.Context, b *record.Bundle, out *installplan
 		}
 		why, err := r.checkCRD(ctx, o)
 		switch {
-		case apierrors.IsForbidden(err):
-			unknown = append(unknown, fmt.Sprintf("%s: %s", o.GetName(), kube.ErrorMessage(err, maxQuoted)))
 		case err != nil:
-			unknown = append(unknown, fmt.Sprintf("%s: %v", o.GetName(), err))
+			unknown = append(unknown, o.GetName()+": "+kube.ErrorMessage(err, maxQuoted))
 		case why != "":
 			breaking = append(breaking, fmt.Sprintf("CustomResourceDefinition %s: %s", o.GetName(), why))
 		}
