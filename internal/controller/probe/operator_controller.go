@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,9 +39,7 @@ type OperatorReconciler struct {
 	Client   client.Client
 	Policies workloads.Policies
 
-	// looking is whether the workloads and roles of the cluster are watched, and look starts to.
-	looking atomic.Bool
-	look    func() error
+	looking atomic.Bool // whether the workloads and roles of the cluster are watched
 
 	controller controller.TypedController[holdv1alpha1.OperatorReference]
 }
@@ -74,10 +71,10 @@ func (r *OperatorReconciler) Reconcile(ctx context.Context, of holdv1alpha1.Oper
 // ClusterServiceVersion owns.
 func (r *OperatorReconciler) begin(ctx context.Context) error {
 	declared, err := r.Policies.Declarations(ctx)
-	if err != nil || !declared.Concern(time.Now()) {
+	if err != nil || r.looking.Load() || !declared.Concern(time.Now()) {
 		return err
 	}
-	return r.look()
+	return r.watch(ctx)
 }
 
 // SetupWithManager enqueues an operator when one of its Probes or workloads changes, or a role of its service accounts, and all when a
@@ -93,7 +90,6 @@ func (r *OperatorReconciler) SetupWithManager(mgr manager.Manager) error {
 		return err
 	}
 	r.controller = c
-	r.look = sync.OnceValue(r.watch)
 	return nil
 }
 
@@ -124,14 +120,22 @@ func reannotated(e event.UpdateEvent) bool {
 	})
 }
 
-// watch watches workloads and roles. Existing roles enqueue nothing, since existing workloads do.
-func (r *OperatorReconciler) watch() error {
+// watch watches roles and workloads. Existing roles enqueue nothing, since existing workloads do. Those are watched once all roles are: a
+// role that appears between the reconciliation of its operator and the watch of roles would count as an existing one.
+func (r *OperatorReconciler) watch(ctx context.Context) error {
 	later := predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
 		r.Policies.Cache.RolesChanged()
 		return !e.IsInInitialList
 	}}
+	var roles []source.TypedSyncingSource[holdv1alpha1.OperatorReference]
 	for _, kind := range workloads.RoleKinds() {
-		if err := r.controller.Watch(source.TypedKind(r.Policies.Cache.Cache, kind, workloads.Enqueue(r.bound), predicate.Predicate(later))); err != nil {
+		roles = append(roles, source.TypedKind(r.Policies.Cache.Cache, kind, workloads.Enqueue(r.bound), predicate.Predicate(later)))
+		if err := r.controller.Watch(roles[len(roles)-1]); err != nil {
+			return err
+		}
+	}
+	for _, s := range roles {
+		if err := s.WaitForSync(ctx); err != nil {
 			return err
 		}
 	}
