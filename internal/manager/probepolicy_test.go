@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -334,6 +335,34 @@ func TestAnnotatedWithoutOLM(t *testing.T) {
 	awaitProbe(t, cluster, probe, "Upgradeable=True/AllUpgradeable")
 	annotate(t, crd, "")
 	cluster.AwaitGone(t, probeNamed(probe.Namespace, probe.Name))
+	m.CheckAlive(t)
+}
+
+// TestAdministrator verifies that an administrator is the operator of the CustomResourceDefinitions that were installed together with it,
+// also if they are marked later.
+func TestAdministrator(t *testing.T) {
+	m := cluster.StartManager(t)
+	namespace := cluster.Namespace(t, "administrator")
+	const group, crd, operator = "administrator.example.com", "foos.administrator.example.com", "foo-operator"
+	cluster.Account(t, namespace, operator, "cluster-admin")
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operator, Labels: map[string]string{"app.kubernetes.io/part-of": "foo"}}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": operator}}
+	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+	d.Spec.Template.Spec = corev1.PodSpec{ServiceAccountName: operator, Containers: []corev1.Container{{Name: "a", Image: "example.com/a:1"}}}
+	cluster.Create(t, d)
+	cluster.Apply(t, namespace, builder.CRD("foos", group))
+	foo(t, cluster, group, namespace, "foo", "Migrating=True")
+	annotate(t, crd, "!Migrating")
+
+	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: namespace, Name: operator}
+	marked := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd}}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/part-of":"foo"}}}`))
+	if err := cluster.Client.Patch(t.Context(), marked, patch); err != nil {
+		t.Fatal(err)
+	}
+	awaitProbe(t, cluster, types.NamespacedName{Namespace: namespace, Name: of.ProbeName()}, "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
+	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: of.HoldName()}}
+	cluster.Await(t, hold, func() string { return testcluster.Lacking(hold.Status.Conditions, "Held=True/ProbeNotUpgradeable") })
 	m.CheckAlive(t)
 }
 

@@ -7,22 +7,22 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // Inputs holds everything that the Probe of an operator without ClusterServiceVersion depends on, as read at one moment.
 type Inputs struct {
 	Operator holdv1alpha1.OperatorReference
 
-	// Parts are the workloads that it consists of, and Served has which of Existing each of their service accounts serves. Existing are the
-	// names of CustomResourceDefinitions that exist and that Policies, Annotated or Probe name, sorted.
+	// Parts are the workloads that it consists of, and Served has which of Existing each of them serves. Existing are the names of
+	// CustomResourceDefinitions that exist and that Policies, Annotated or Probe name, sorted.
 	Parts    []installer.Workload
-	Served   map[types.NamespacedName]controllers.Served
+	Served   map[operator.Ref]controllers.Served
 	Existing []string
 
 	Policies []holdv1alpha1.ProbePolicy
@@ -48,7 +48,7 @@ func ForOperator(in Inputs) *v1alpha1.Probe {
 	}
 	op := Operator{Installer: in.Operator.Installer, Namespace: in.Operator.Namespace, Definitions: in.former()}
 	for _, w := range in.Parts {
-		op.Definitions = append(op.Definitions, in.Served[w.Account()].Definitions()...)
+		op.Definitions = append(op.Definitions, in.Served[w.Ref].Definitions()...)
 	}
 	op.Annotated = in.annotated(op.Definitions)
 	resources := append(op.Annotated, Added(op, in.Policies)...)
@@ -146,7 +146,7 @@ func (in Inputs) namespaces(resources []v1alpha1.ProbeResource) []string {
 	var out []string
 	names := Named(resources)
 	for _, w := range in.Parts {
-		some := in.Served[w.Account()].Namespaces(names)
+		some := in.Served[w.Ref].Namespaces(names)
 		if some == nil {
 			return nil
 		}

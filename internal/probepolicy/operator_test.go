@@ -7,12 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // TestForOperator verifies which Probe an operator without ClusterServiceVersion gets.
@@ -158,8 +158,8 @@ func TestForOperator(t *testing.T) {
 	}
 }
 
-// served returns the CustomResourceDefinitions that the account of an operator serves in a namespace, or in all.
-func served(namespace string, crds ...string) map[types.NamespacedName]controllers.Served {
+// served returns the CustomResourceDefinitions that an operator serves in a namespace, or in all.
+func served(namespace string, crds ...string) map[operator.Ref]controllers.Served {
 	out := controllers.Served{}
 	for _, name := range crds {
 		out[name] = nil
@@ -167,5 +167,5 @@ func served(namespace string, crds ...string) map[types.NamespacedName]controlle
 			out[name] = []string{namespace}
 		}
 	}
-	return map[types.NamespacedName]controllers.Served{{Namespace: "foo", Name: "default"}: out}
+	return map[operator.Ref]controllers.Served{{Kind: "Deployment", Namespace: "foo", Name: "operator"}: out}
 }

@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"context"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -35,8 +36,17 @@ var Moves predicate.Predicate = predicate.Funcs{UpdateFunc: moved}
 
 // moved reports whether a workload may belong to another operator now, or serve other CustomResourceDefinitions.
 func moved(e event.UpdateEvent) bool {
+	if Remarked(e) {
+		return true
+	}
 	before, _ := installer.WorkloadOf(e.ObjectOld)
 	after, _ := installer.WorkloadOf(e.ObjectNew)
 	return before.ServiceAccount != after.ServiceAccount || before.OfCSV != after.OfCSV || before.Controlled != after.Controlled ||
 		controllers.Owner(before) != controllers.Owner(after)
+}
+
+// Remarked reports whether an object may have been installed together with others now.
+func Remarked(e event.UpdateEvent) bool {
+	marks := func(o client.Object) []string { return installer.Marks(o.GetLabels(), o.GetAnnotations()) }
+	return !slices.Equal(marks(e.ObjectOld), marks(e.ObjectNew))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
-// Operators returns the operators without ClusterServiceVersion: whose service accounts serve one of some CustomResourceDefinitions, and
-// those of known that have a workload, since an update may change roles first.
-func (c Cache) Operators(ctx context.Context, definitions []string, known []holdv1alpha1.OperatorReference) ([]holdv1alpha1.OperatorReference, error) {
+// Operators returns the operators without ClusterServiceVersion: those that serve one of some CustomResourceDefinitions, and those of known
+// that have a workload, since an update may change roles first.
+func (c Cache) Operators(ctx context.Context, definitions Definitions, known []holdv1alpha1.OperatorReference) ([]holdv1alpha1.OperatorReference, error) {
 	all, err := c.workloads(ctx)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (c Cache) Operators(ctx context.Context, definitions []string, known []hold
 			continue
 		}
 		if !before {
-			served, err := c.Served(ctx, w.Account(), definitions)
+			served, err := c.Served(ctx, w, definitions)
 			if err != nil {
 				return nil, err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
+	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
@@ -76,7 +77,7 @@ func (d Declarations) Concern(now time.Time) bool {
 
 // inputs returns those for the Probe of an operator, which has own, or nil.
 func (d Declarations) inputs(of holdv1alpha1.OperatorReference, own *v1alpha1.Probe) probepolicy.Inputs {
-	out := probepolicy.Inputs{Operator: of, Served: map[types.NamespacedName]controllers.Served{}, Policies: d.policies, Probe: own}
+	out := probepolicy.Inputs{Operator: of, Served: map[operator.Ref]controllers.Served{}, Policies: d.policies, Probe: own}
 	names := probepolicy.DefinitionsIn(d.policies)
 	out.Annotated, _ = annotations.Resources(d.unowned)
 	if own != nil {
@@ -122,8 +123,9 @@ func (p Policies) Probe(ctx context.Context, of holdv1alpha1.OperatorReference, 
 	if in.Parts, err = p.Cache.Parts(ctx, of); err != nil {
 		return nil, err
 	}
+	existing := NewDefinitions(declared.definitions, in.Existing)
 	for _, w := range in.Parts {
-		if in.Served[w.Account()], err = p.Cache.Served(ctx, w.Account(), in.Existing); err != nil {
+		if in.Served[w.Ref], err = p.Cache.Served(ctx, w, existing); err != nil {
 			return nil, err
 		}
 	}

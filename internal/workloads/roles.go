@@ -4,13 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,9 +71,9 @@ func indexes() []index {
 	return out
 }
 
-// roles has the results of Served, since thousands of workloads may have one service account, and an account thousands of roles.
+// roles has the rights of service accounts, since thousands of workloads may have one service account, and an account thousands of roles.
 type roles struct {
-	known kube.Memo[question, controllers.Served]
+	known kube.Memo[question, controllers.Rights]
 
 	mu      sync.Mutex
 	missing []index
@@ -90,20 +93,49 @@ func (r *roles) index(ctx context.Context, c cache.Cache) error {
 	return nil
 }
 
-// question is what an account serves of CustomResourceDefinitions, by a hash of their names.
+// question is which of some CustomResourceDefinitions an account may report on, by a hash of their names.
 type question struct {
 	account     types.NamespacedName
 	definitions [sha256.Size]byte
 }
 
+// Definitions are some CustomResourceDefinitions that operators may serve.
+type Definitions struct {
+	controllers.Definitions
+
+	hash [sha256.Size]byte // of their names
+}
+
+// AllDefinitions returns those of all CustomResourceDefinitions.
+func AllDefinitions(all []apiextensions.CustomResourceDefinition) Definitions {
+	return definitionsOf(all, func(string) bool { return true })
+}
+
+// NewDefinitions returns those of all CustomResourceDefinitions that have one of some names.
+func NewDefinitions(all []apiextensions.CustomResourceDefinition, names []string) Definitions {
+	return definitionsOf(all, sets.New(names...).Has)
+}
+
+func definitionsOf(all []apiextensions.CustomResourceDefinition, included func(name string) bool) Definitions {
+	out := Definitions{Definitions: controllers.Definitions{}}
+	for i := range all {
+		if included(all[i].Name) {
+			out.Add(&all[i])
+		}
+	}
+	out.hash = sha256.Sum256([]byte(strings.Join(slices.Sorted(maps.Keys(out.Definitions)), ",")))
+	return out
+}
+
 // RolesChanged has Served read roles again. Call it after a role or binding has changed.
 func (c Cache) RolesChanged() { c.roles.known.Forget() }
 
-// Served returns which of some CustomResourceDefinitions a service account serves. Callers must not change it.
-func (c Cache) Served(ctx context.Context, account types.NamespacedName, definitions []string) (controllers.Served, error) {
-	return c.roles.known.Get(question{account, sha256.Sum256([]byte(strings.Join(definitions, ",")))}, func() (controllers.Served, error) {
-		return c.served(ctx, account, definitions)
+// Served returns which of some CustomResourceDefinitions a workload serves. Callers must not change it.
+func (c Cache) Served(ctx context.Context, w installer.Workload, definitions Definitions) (controllers.Served, error) {
+	rights, err := c.roles.known.Get(question{w.Account(), definitions.hash}, func() (controllers.Rights, error) {
+		return c.rights(ctx, w.Account(), definitions.Definitions)
 	})
+	return rights.Served(w, definitions.Definitions), err
 }
 
 // AccountsIn returns the service accounts that a binding is for.
@@ -117,29 +149,26 @@ func AccountsIn(binding client.Object) []types.NamespacedName {
 	return nil
 }
 
-// served reads the roles of a service account.
-func (c Cache) served(ctx context.Context, account types.NamespacedName, definitions []string) (controllers.Served, error) {
+// rights reads the roles of a service account.
+func (c Cache) rights(ctx context.Context, account types.NamespacedName, definitions controllers.Definitions) (out controllers.Rights, err error) {
 	if err := c.roles.index(ctx, c.Cache); err != nil {
-		return nil, err
+		return out, err
 	}
 	var cluster installer.Cluster
 	for _, list := range []installer.List{&rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
 		if err := c.List(ctx, list, client.MatchingFields{byAccount: account.String()}, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("listing the roles of service account %s: %w", account, err)
+			return out, fmt.Errorf("listing the roles of service account %s: %w", account, err)
 		}
 		if err := cluster.Add(list, nil); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
 	for _, binding := range slices.Clone(cluster.Objects) {
 		if err := c.addRole(ctx, &cluster, binding); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
-	for _, name := range definitions {
-		cluster.Objects = append(cluster.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	}
-	return controllers.ServedBy(cluster)[account], nil
+	return controllers.RightsIn(cluster, definitions)[account], nil
 }
 
 // Parts returns the workloads that an operator consists of.

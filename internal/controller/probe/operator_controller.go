@@ -109,8 +109,12 @@ func (r *OperatorReconciler) WatchCSVs(c cache.Cache) error {
 	)
 }
 
-// reannotated reports whether the annotations of a CustomResourceDefinition that declare something have changed.
+// reannotated reports whether the annotations of a CustomResourceDefinition that declare something have changed, or what it was installed
+// together with.
 func reannotated(e event.UpdateEvent) bool {
+	if workloads.Remarked(e) {
+		return true
+	}
 	declare := []string{v1alpha1.AnnotationUpgradeable, v1alpha1.AnnotationImportant}
 	before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
 	return slices.ContainsFunc(declare, func(name string) bool {

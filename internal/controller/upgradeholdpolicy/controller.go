@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -115,8 +115,8 @@ func (r *Reconciler) operators(ctx context.Context, own []*holdv1alpha1.UpgradeH
 	if err := r.Client.List(ctx, definitions, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, false, fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
 	}
-	names := namesOf(definitions.Items)
-	if slices.Contains(names, subscriptionCRD) {
+	served := workloads.AllDefinitions(definitions.Items)
+	if _, ok := served.Definitions[subscriptionCRD]; ok {
 		if !r.subscriptions.Load() {
 			return nil, false, nil
 		}
@@ -128,7 +128,7 @@ func (r *Reconciler) operators(ctx context.Context, own []*holdv1alpha1.UpgradeH
 			out = append(out, holdpolicy.Subscribed(&list.Items[i]))
 		}
 	}
-	others, err := r.Workloads.Operators(ctx, names, operatorsOf(own))
+	others, err := r.Workloads.Operators(ctx, served, operatorsOf(own))
 	for _, of := range others {
 		out = append(out, holdpolicy.Operator{OperatorReference: of})
 	}
@@ -173,7 +173,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("upgradeholdpolicy").
 		For(&holdv1alpha1.UpgradeHoldPolicy{}).
 		Owns(&holdv1alpha1.UpgradeHold{}).
-		Watches(&apiextensions.CustomResourceDefinition{}, r.all(), builder.WithPredicates(kube.Existence)).
+		Watches(&apiextensions.CustomResourceDefinition{}, r.all(), builder.WithPredicates(predicate.Funcs{UpdateFunc: workloads.Remarked})).
 		Build(r)
 	if err != nil {
 		return err
@@ -226,14 +226,6 @@ func (r *Reconciler) all(before ...func()) handler.EventHandler {
 			add(ctx, q)
 		},
 	}
-}
-
-func namesOf(definitions []apiextensions.CustomResourceDefinition) []string {
-	out := make([]string, 0, len(definitions))
-	for i := range definitions {
-		out = append(out, definitions[i].Name)
-	}
-	return out
 }
 
 func operatorsOf(holds []*holdv1alpha1.UpgradeHold) []holdv1alpha1.OperatorReference {

@@ -96,14 +96,18 @@ type Controller struct {
 
 // In returns the controllers of a cluster that belong to no ClusterServiceVersion, sorted by namespace, name and kind.
 func In(c installer.Cluster) []Controller {
-	served := ServedBy(c)
+	definitions := Definitions{}
+	for _, crd := range installer.Values[metav1.PartialObjectMetadata](c) {
+		definitions.Add(&crd)
+	}
+	rights := RightsIn(c, definitions)
 	var out []Controller
 	for _, object := range c.Objects {
 		w, ok := installer.WorkloadOf(object)
 		if !ok || w.OfCSV {
 			continue
 		}
-		if its := served[w.Account()]; len(its) > 0 {
+		if its := rights[w.Account()].Served(w, definitions); len(its) > 0 {
 			out = append(out, Controller{w, object, its.Definitions()})
 		}
 	}
@@ -111,6 +115,14 @@ func In(c installer.Cluster) []Controller {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
 	return out
+}
+
+// Definitions are CustomResourceDefinitions that operators may serve: their marks by their names.
+type Definitions map[string][]string
+
+// Add adds a CustomResourceDefinition.
+func (d Definitions) Add(crd metav1.Object) {
+	d[crd.GetName()] = installer.Marks(crd.GetLabels(), crd.GetAnnotations())
 }
 
 // Served has the namespaces in which a service account serves CustomResourceDefinitions, by the names of these, or nil for all.
@@ -136,39 +148,71 @@ func (s Served) Namespaces(definitions []string) []string {
 
 // add adds definitions that an account serves in a namespace, or in all if that is empty.
 func (s Served) add(definitions []string, namespace string) {
+	var in []string
+	if namespace != metav1.NamespaceAll {
+		in = []string{namespace}
+	}
 	for _, d := range definitions {
-		switch in, ok := s[d]; {
-		case namespace == metav1.NamespaceAll:
-			s[d] = nil
-		case !ok || in != nil:
-			s[d] = append(in, namespace)
-		}
+		s.merge(d, in)
 	}
 }
 
-// ServedBy returns the CustomResourceDefinitions that service accounts serve.
-func ServedBy(c installer.Cluster) map[types.NamespacedName]Served {
-	var definitions []string
-	for _, crd := range installer.Values[metav1.PartialObjectMetadata](c) {
-		definitions = append(definitions, crd.Name)
+// merge adds namespaces in which a definition is served, or all if these are nil.
+func (s Served) merge(definition string, namespaces []string) {
+	switch in, ok := s[definition]; {
+	case namespaces == nil:
+		s[definition] = nil
+	case !ok || in != nil:
+		s[definition] = slices.Concat(in, namespaces)
 	}
-	plurals := byGroup(definitions)
-	of := map[string][]string{} // names of CustomResourceDefinitions by role
-	for _, r := range installer.Values[rbacv1.ClusterRole](c) {
-		if r.Labels[LabelBootstrapping] == "" {
-			of[r.Name] = servedWith(r.Rules, plurals)
+}
+
+// Rights are the CustomResourceDefinitions on whose custom resources a service account may report.
+type Rights struct {
+	// Named are those of API groups that its roles name.
+	Named Served
+
+	// All are those on which it may report since a role of it is for all API groups, as that of an administrator.
+	All Served
+}
+
+// Served returns the CustomResourceDefinitions that a workload with these rights serves. An administrator serves those that were installed
+// together with it.
+func (r Rights) Served(w installer.Workload, definitions Definitions) Served {
+	if len(r.All) == 0 {
+		return r.Named
+	}
+	out, marks := maps.Clone(r.Named), installer.Marks(w.Labels, w.Annotations)
+	for name, in := range r.All {
+		if slices.ContainsFunc(definitions[name], func(mark string) bool { return slices.Contains(marks, mark) }) {
+			out.merge(name, in)
 		}
 	}
-	for _, r := range installer.Values[rbacv1.Role](c) {
-		of[r.Namespace+"/"+r.Name] = servedWith(r.Rules, plurals)
+	return out
+}
+
+// RightsIn returns the rights of service accounts.
+func RightsIn(c installer.Cluster, definitions Definitions) map[types.NamespacedName]Rights {
+	plurals := byGroup(slices.Collect(maps.Keys(definitions)))
+	named, all := map[string][]string{}, map[string][]string{} // names of CustomResourceDefinitions by role
+	for _, r := range installer.Values[rbacv1.ClusterRole](c) {
+		if r.Labels[LabelBootstrapping] == "" {
+			named[r.Name] = servedWith(r.Rules, plurals)
+		}
+		all[r.Name] = servedAsAdmin(r.Rules, plurals)
 	}
-	out := map[types.NamespacedName]Served{}
+	for _, r := range installer.Values[rbacv1.Role](c) {
+		key := r.Namespace + "/" + r.Name
+		named[key], all[key] = servedWith(r.Rules, plurals), servedAsAdmin(r.Rules, plurals)
+	}
+	out := map[types.NamespacedName]Rights{}
 	bind := func(namespace string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 		for _, account := range Accounts(namespace, subjects) {
-			if out[account] == nil {
-				out[account] = Served{}
+			if _, ok := out[account]; !ok {
+				out[account] = Rights{Served{}, Served{}}
 			}
-			out[account].add(of[roleOf(namespace, ref)], namespace)
+			out[account].Named.add(named[roleOf(namespace, ref)], namespace)
+			out[account].All.add(all[roleOf(namespace, ref)], namespace)
 		}
 	}
 	for _, b := range installer.Values[rbacv1.ClusterRoleBinding](c) {
@@ -181,7 +225,7 @@ func ServedBy(c installer.Cluster) map[types.NamespacedName]Served {
 }
 
 // LabelBootstrapping marks the roles of Kubernetes itself. Those named admin and edit are for users: rights on custom resources are
-// added to them, also to report on these, and an account that is bound to one is no operator.
+// added to them, also to report on these, and an account that is bound to one is no operator for that.
 const LabelBootstrapping = "kubernetes.io/bootstrapping"
 
 // Accounts returns the service accounts among the subjects of a binding in a namespace, or of a ClusterRoleBinding.
@@ -225,8 +269,7 @@ func byGroup(definitions []string) map[string][]string {
 	return out
 }
 
-// servedWith returns the names of the CustomResourceDefinitions on whose custom resources rules allow to report. A rule for all API groups
-// is that of an administrator, not of an operator.
+// servedWith returns the names of the CustomResourceDefinitions on whose custom resources rules that name their API groups allow to report.
 func servedWith(rules []rbacv1.PolicyRule, plurals map[string][]string) []string {
 	var out []string
 	for _, rule := range rules {
@@ -234,13 +277,34 @@ func servedWith(rules []rbacv1.PolicyRule, plurals map[string][]string) []string
 			continue
 		}
 		for _, group := range rule.APIGroups {
-			for _, plural := range plurals[group] {
-				if slices.ContainsFunc(rule.Resources, func(r string) bool {
-					return r == plural+"/status" || r == "*/status" || r == rbacv1.ResourceAll || r == plural+"/*"
-				}) {
-					out = append(out, plural+"."+group)
-				}
-			}
+			out = append(out, reportedIn(group, rule, plurals)...)
+		}
+	}
+	return out
+}
+
+// servedAsAdmin is like servedWith for rules for all API groups.
+func servedAsAdmin(rules []rbacv1.PolicyRule, plurals map[string][]string) []string {
+	var out []string
+	for _, rule := range rules {
+		if !Reports(rule) || !slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) {
+			continue
+		}
+		for group := range plurals {
+			out = append(out, reportedIn(group, rule, plurals)...)
+		}
+	}
+	return out
+}
+
+// reportedIn returns the names of the CustomResourceDefinitions of an API group on whose custom resources a rule for it allows to report.
+func reportedIn(group string, rule rbacv1.PolicyRule, plurals map[string][]string) []string {
+	var out []string
+	for _, plural := range plurals[group] {
+		if slices.ContainsFunc(rule.Resources, func(r string) bool {
+			return r == plural+"/status" || r == "*/status" || r == rbacv1.ResourceAll || r == plural+"/*"
+		}) {
+			out = append(out, plural+"."+group)
 		}
 	}
 	return out

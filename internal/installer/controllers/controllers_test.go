@@ -65,6 +65,23 @@ func TestIn(t *testing.T) {
 		"Reads":     {reason: "Who only reads is no operator.", rule: rule("example.com", "foos/status", "get", "list", "watch")},
 		"Uses":      {reason: "Nor is who creates custom resources.", rule: rule("example.com", "foos", "create", "update")},
 		"Admin":     {reason: "Nor is an administrator, who may do everything.", rule: rule("*", "*", "*")},
+		"AdminOfOthers": {
+			reason: "Nor is one that was installed together with something else.", rule: rule("*", "*", "*"),
+			change: func(d *appsv1.Deployment) { d.Labels = map[string]string{"app.kubernetes.io/part-of": "bar"} },
+		},
+		"AdminTogether": {
+			reason: "An administrator is the operator of CustomResourceDefinitions that were installed together with it.",
+			rule:   rule("*", "*", "*"), want: []string{"foos.example.com"},
+			change: func(d *appsv1.Deployment) { d.Labels = map[string]string{"app.kubernetes.io/part-of": "foo"} },
+		},
+		"StatusOfAll": {
+			reason: "Also one that may report on everything.", rule: rule("*", "*/status", "patch"), in: "foo", want: []string{"foos.example.com"},
+			change: func(d *appsv1.Deployment) { d.Labels = map[string]string{"app.kubernetes.io/part-of": "foo"} },
+		},
+		"TogetherOnly": {
+			reason: "Who may not report on custom resources is no operator, whatever it was installed with.", rule: rule("*", "*", "get", "create"),
+			change: func(d *appsv1.Deployment) { d.Labels = map[string]string{"app.kubernetes.io/part-of": "foo"} },
+		},
 		"OtherKind": {reason: "A kind without CustomResourceDefinition counts for nothing.", rule: rule("apps", "deployments/status", "update")},
 		"OfOLM": {
 			reason: "OLM describes its operators.", rule: rule("example.com", "foos/status", "update"),
@@ -83,7 +100,11 @@ func TestIn(t *testing.T) {
 			}
 			c := installer.Cluster{Objects: append(bound(tc.in, tc.rule), d, deployment("foo", "other"), deployment("bar", "operator"))}
 			for _, crd := range []string{"foos.example.com", "bars.example.com", "bazes.other.example.com"} {
-				c.Objects = append(c.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: crd}})
+				metadata := metav1.ObjectMeta{Name: crd}
+				if crd == "foos.example.com" {
+					metadata.Labels = map[string]string{"app.kubernetes.io/part-of": "foo"}
+				}
+				c.Objects = append(c.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metadata})
 			}
 			var got []string
 			for _, w := range In(c) {
@@ -117,28 +138,34 @@ func TestNamespaces(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := installer.Cluster{Objects: append(slices.Concat(tc.objects...), deployment("foo", "operator"))}
-			for _, crd := range []string{"foos.example.com", "bars.example.com"} {
-				c.Objects = append(c.Objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: crd}})
-			}
-			all := In(c)
-			if len(all) != 1 {
-				t.Fatalf("%s\nfound %v", tc.reason, all)
-			}
-			if diff := cmp.Diff(tc.want, ServedBy(c)[all[0].Account()].Namespaces(tc.of)); diff != "" {
+			definitions := Definitions{"foos.example.com": nil, "bars.example.com": nil}
+			w, _ := installer.WorkloadOf(deployment("foo", "operator"))
+			rights := RightsIn(installer.Cluster{Objects: slices.Concat(tc.objects...)}, definitions)[w.Account()]
+			if diff := cmp.Diff(tc.want, rights.Served(w, definitions).Namespaces(tc.of)); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// TestUserRoles verifies that the roles that Kubernetes has for users make no operator, whatever was added to them.
+// TestUserRoles verifies that the roles that Kubernetes has for users make no operator, whatever was added to them, but that cluster-admin,
+// which is one of them, makes one of who was installed together with CustomResourceDefinitions.
 func TestUserRoles(t *testing.T) {
-	objects := bound("", rule("example.com", "foos/status", "update"))
-	objects[0].SetLabels(map[string]string{LabelBootstrapping: "rbac-defaults"})
-	objects = append(objects, deployment("foo", "operator"), &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"}})
-	if got := In(installer.Cluster{Objects: objects}); len(got) > 0 {
-		t.Errorf("a user of role edit is an operator: %v", got)
+	for _, tc := range []struct {
+		role string
+		rule rbacv1.PolicyRule
+		want int
+	}{{"edit", rule("example.com", "foos/status", "update"), 0}, {"cluster-admin", rule("*", "*", "*"), 1}} {
+		objects := bound("", tc.rule)
+		objects[0].SetLabels(map[string]string{LabelBootstrapping: "rbac-defaults"})
+		release := map[string]string{"meta.helm.sh/release-name": "foo", "meta.helm.sh/release-namespace": "foo"}
+		objects = append(objects, deployment("foo", "operator"), &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"}})
+		for _, o := range objects[2:] {
+			o.SetAnnotations(release)
+		}
+		if got := In(installer.Cluster{Objects: objects}); len(got) != tc.want {
+			t.Errorf("role %s makes these operators, want %d: %v", tc.role, tc.want, got)
+		}
 	}
 }
 
