@@ -118,7 +118,7 @@ func readAll(ctx context.Context, c lister, kinds []installer.Kind, namespace st
 		group.Go(func() { parts[i], errs[i] = readKind(ctx, c, k, namespace) })
 	}
 	group.Wait()
-	var out installer.Cluster
+	out := installer.Cluster{OneNamespace: namespace != ""}
 	for i, err := range errs {
 		k := kinds[i]
 		switch {

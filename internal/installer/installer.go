@@ -100,6 +100,9 @@ type Cluster struct {
 	// Unread are the kinds that exist but may not be read, by their Plural. Nothing is concluded from the absence of their
 	// objects.
 	Unread []string
+
+	// OneNamespace is true if objects of other namespaces were not read.
+	OneNamespace bool
 }
 
 // Add adds the objects of a list, after trim if that is not nil.

@@ -31,6 +31,7 @@ type Installer struct{}
 var (
 	_ installer.Installer = Installer{}
 	_ installer.Runner    = Installer{}
+	_ installer.Checker   = Installer{}
 )
 
 // Name implements installer.Installer. It is that of operators whose workloads have no mark of another one.
