@@ -34,8 +34,7 @@ const manifests = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
-  name: widgets.NAME.example.com
-  annotations: {ANNOTATIONS}
+  name: widgets.NAME.example.comANNOTATIONS
 spec:
   group: NAME.example.com
   scope: Namespaced
@@ -118,7 +117,7 @@ func (o Op) Fill(template, version string) string {
 	singular := strings.ToLower(kind.Kind)
 	declaration := ""
 	if o.Annotated {
-		declaration = fmt.Sprintf("%s: %q", v1alpha1.AnnotationUpgradeable, upgradeable)
+		declaration = fmt.Sprintf("\n  annotations: {%s: %q}", v1alpha1.AnnotationUpgradeable, upgradeable)
 	}
 	return strings.NewReplacer("ANNOTATIONS", declaration, "NAME.example.com", kind.Group, "Widget", kind.Kind, "widget", singular, "NAMESPACE", o.Namespace, "NAME", o.Name,
 		"VERSION", version).Replace(template)
