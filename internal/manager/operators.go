@@ -118,7 +118,7 @@ func addHolds(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Optio
 	if err := (&upgradeholdcontroller.IndexReconciler{Index: index, Parts: records}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller of the index of UpgradeHolds: %w", err)
 	}
-	probes := &probe.OperatorReconciler{Client: mgr.GetClient(), Policies: policies}
+	probes := &probe.OperatorReconciler{Client: mgr.GetClient(), Policies: policies, Reconsider: r.Reconsider}
 	if err := probes.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("adding the controller of the Probes of operators: %w", err)
 	}

@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -275,10 +276,7 @@ func TestAnnotatedWithoutOLM(t *testing.T) {
 	if err := cluster.Client.Patch(t.Context(), role, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operator}}
-	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": operator}}
-	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
-	d.Spec.Template.Spec = corev1.PodSpec{ServiceAccountName: operator, Containers: []corev1.Container{{Name: "a", Image: "example.com/a:1"}}}
+	d := deploymentOf(namespace, operator)
 	cluster.Create(t, d)
 	cluster.Apply(t, namespace, builder.CRD("foos", group))
 	custom := foo(t, cluster, group, namespace, "foo", "Migrating=True", "Upgrading=False")
@@ -338,6 +336,24 @@ func TestAnnotatedWithoutOLM(t *testing.T) {
 	m.CheckAlive(t)
 }
 
+// deploymentOf returns the Deployment of an operator that runs as the service account of its name.
+func deploymentOf(namespace, name string) *appsv1.Deployment {
+	out := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	out.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+	out.Spec.Template.Labels = out.Spec.Selector.MatchLabels
+	out.Spec.Template.Spec = corev1.PodSpec{ServiceAccountName: name, Containers: []corev1.Container{{Name: "a", Image: "example.com/a:1"}}}
+	return out
+}
+
+// markPartOf marks a CustomResourceDefinition as a part of an application.
+func markPartOf(t *testing.T, crd, application string) {
+	t.Helper()
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"app.kubernetes.io/part-of":%q}}}`, application))
+	if err := cluster.Client.Patch(t.Context(), &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd}}, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestAdministrator verifies that an administrator is the operator of the CustomResourceDefinitions that were installed together with it,
 // also if they are marked later.
 func TestAdministrator(t *testing.T) {
@@ -345,21 +361,15 @@ func TestAdministrator(t *testing.T) {
 	namespace := cluster.Namespace(t, "administrator")
 	const group, crd, operator = "administrator.example.com", "foos.administrator.example.com", "foo-operator"
 	cluster.Account(t, namespace, operator, "cluster-admin")
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operator, Labels: map[string]string{"app.kubernetes.io/part-of": "foo"}}}
-	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": operator}}
-	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
-	d.Spec.Template.Spec = corev1.PodSpec{ServiceAccountName: operator, Containers: []corev1.Container{{Name: "a", Image: "example.com/a:1"}}}
+	d := deploymentOf(namespace, operator)
+	d.Labels = map[string]string{"app.kubernetes.io/part-of": namespace}
 	cluster.Create(t, d)
 	cluster.Apply(t, namespace, builder.CRD("foos", group))
 	foo(t, cluster, group, namespace, "foo", "Migrating=True")
 	annotate(t, crd, "!Migrating")
 
 	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: namespace, Name: operator}
-	marked := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd}}
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"app.kubernetes.io/part-of":"foo"}}}`))
-	if err := cluster.Client.Patch(t.Context(), marked, patch); err != nil {
-		t.Fatal(err)
-	}
+	markPartOf(t, crd, namespace)
 	awaitProbe(t, cluster, types.NamespacedName{Namespace: namespace, Name: of.ProbeName()}, "Upgradeable=False/NotUpgradeable", "Synced=True/Synced")
 	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: of.HoldName()}}
 	cluster.Await(t, hold, func() string { return testcluster.Lacking(hold.Status.Conditions, "Held=True/ProbeNotUpgradeable") })

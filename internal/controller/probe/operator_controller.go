@@ -39,6 +39,9 @@ type OperatorReconciler struct {
 	Client   client.Client
 	Policies workloads.Policies
 
+	// Reconsider is called with each operator for which annotations or ProbePolicies may determine something else now.
+	Reconsider func(context.Context, holdv1alpha1.OperatorReference)
+
 	looking atomic.Bool // whether the workloads and roles of the cluster are watched
 
 	controller controller.TypedController[holdv1alpha1.OperatorReference]
@@ -62,9 +65,12 @@ func (r *OperatorReconciler) Reconcile(ctx context.Context, of holdv1alpha1.Oper
 		desired.Spec.Isolation = actual.Spec.Isolation
 	}
 	if desired == nil {
-		return reconcile.Result{}, remove(ctx, r.Client, actual)
+		err = remove(ctx, r.Client, actual)
+	} else {
+		err = apply(ctx, r.Client, actual, desired)
 	}
-	return reconcile.Result{}, apply(ctx, r.Client, actual, desired)
+	r.Reconsider(ctx, of)
+	return reconcile.Result{}, err
 }
 
 // begin watches workloads and roles once a CustomResourceDefinition exists that a policy names, or that is annotated and no

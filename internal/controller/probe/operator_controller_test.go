@@ -10,15 +10,20 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/workloads"
 )
 
@@ -45,6 +50,41 @@ func TestRolesBeforeWorkloads(t *testing.T) {
 			t.Errorf("kinds that are watched:\n-want +got:\n%s", diff)
 		}
 	})
+}
+
+// TestReconsider verifies that an operator is reconsidered although its Probe does not change.
+func TestReconsider(t *testing.T) {
+	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: "foo", Name: "operator"}
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, holdv1alpha1.AddToScheme, apiextensions.AddToScheme} {
+		if err := add(types); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := fake.NewClientBuilder().WithScheme(types)
+	if err := workloads.IndexProbes(t.Context(), indexer{known}); err != nil {
+		t.Fatal(err)
+	}
+	c := known.Build()
+	var got []holdv1alpha1.OperatorReference
+	r := &OperatorReconciler{
+		Client: c, Policies: workloads.Policies{Client: c, Owners: &annotations.Owners{Client: c}},
+		Reconsider: func(_ context.Context, of holdv1alpha1.OperatorReference) { got = append(got, of) },
+	}
+	if _, err := r.Reconcile(t.Context(), of); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]holdv1alpha1.OperatorReference{of}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// indexer indexes the objects of a fake client.
+type indexer struct{ *fake.ClientBuilder }
+
+func (i indexer) IndexField(_ context.Context, o client.Object, field string, keys client.IndexerFunc) error {
+	i.WithIndex(o, field, keys)
+	return nil
 }
 
 // slowCache answers which informer a kind of roles has, one after the other, when it is told to.

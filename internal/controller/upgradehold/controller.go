@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -67,6 +69,9 @@ type Reconciler struct {
 	attempts sync.Map
 
 	controller controller.TypedController[holdv1alpha1.OperatorReference]
+
+	// reconsidered has the operators to enqueue for Reconsider.
+	reconsidered chan event.TypedGenericEvent[holdv1alpha1.OperatorReference]
 
 	// watchChanges starts to watch Changes, once an operator is named.
 	watchChanges func() error
@@ -180,15 +185,29 @@ func objectOf(installed *installer.Installed) client.Object {
 	return out
 }
 
+// Reconsider enqueues an operator. Call it when annotations or ProbePolicies may determine something else for the operator now, also if its
+// Probe does not change: they may have done so for a moment, in which the operator was reconciled.
+func (r *Reconciler) Reconsider(ctx context.Context, of holdv1alpha1.OperatorReference) {
+	select {
+	case r.reconsidered <- event.TypedGenericEvent[holdv1alpha1.OperatorReference]{Object: of}:
+	case <-ctx.Done():
+	}
+}
+
 // SetupWithManager enqueues an operator when a Probe or UpgradeHold that names it, or a part of it, changes, all when the policies
 // do, and when the index does those that it did not have.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	r.reconsidered = make(chan event.TypedGenericEvent[holdv1alpha1.OperatorReference])
+	reconsider := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, of holdv1alpha1.OperatorReference) []holdv1alpha1.OperatorReference {
+		return []holdv1alpha1.OperatorReference{of}
+	})
 	c, err := builder.TypedControllerManagedBy[holdv1alpha1.OperatorReference](mgr).
 		Named("upgradehold").
 		Watches(&v1alpha1.Probe{}, workloads.Enqueue(workloads.OfProbe)).
 		Watches(&holdv1alpha1.UpgradeHold{}, workloads.Enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return ofHold(o) })).
 		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, workloads.Enqueue(r.all)).
 		WatchesRawSource(source.TypedKind[client.Object](r.Index, &corev1.ConfigMap{}, workloads.Enqueue(r.unindexed))).
+		WatchesRawSource(source.TypedChannel(r.reconsidered, reconsider)).
 		Build(r)
 	if err != nil {
 		return err
