@@ -121,18 +121,21 @@ func Unreliable(probe *v1alpha1.Probe) *operator.Blocker {
 	return nil
 }
 
-// Important returns the notice of a Probe whose custom resources have an important condition, or nil.
-func Important(probe *v1alpha1.Probe) *operator.Blocker {
+// NoticesOf returns the notices of a Probe, which may be nil: that its custom resources have an important condition, and that it does not use
+// the annotations that their CustomResourceDefinitions have now.
+func NoticesOf(probe *v1alpha1.Probe) []operator.Blocker {
 	if probe == nil {
 		return nil
 	}
-	c := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionImportant)
-	if c == nil || c.Status != metav1.ConditionTrue {
-		return nil
+	var out []operator.Blocker
+	for _, kind := range []string{v1alpha1.ConditionImportant, v1alpha1.ConditionAnnotationsDiffer} {
+		if c := meta.FindStatusCondition(probe.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+			notice := blockedBy(probe, *c)
+			notice.Impact = operator.Notice
+			out = append(out, notice)
+		}
 	}
-	out := blockedBy(probe, *c)
-	out.Impact = operator.Notice
-	return &out
+	return out
 }
 
 // ByProbe returns the name of a Probe in operator.Blocker.

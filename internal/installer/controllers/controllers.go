@@ -391,9 +391,7 @@ func describe(of holdv1alpha1.OperatorReference, workloads []installer.Workload,
 			if b := installer.Unreliable(&probe); b != nil {
 				out.Blockers = slices.Insert(out.Blockers, 0, *b)
 			}
-			if notice := installer.Important(&probe); notice != nil {
-				out.Notices = append(out.Notices, *notice)
-			}
+			out.Notices = append(out.Notices, installer.NoticesOf(&probe)...)
 		}
 	}
 	return out

@@ -317,9 +317,7 @@ func describe(o *operator.Operator, csv *v1alpha1.ClusterServiceVersion, n *name
 		return
 	}
 	o.Installed, o.Version = csv.Name, csv.Spec.Version.String()
-	if notice := installer.Important(n.Probes[csv.Name]); notice != nil {
-		o.Notices = append(o.Notices, *notice)
-	}
+	o.Notices = append(o.Notices, installer.NoticesOf(n.Probes[csv.Name])...)
 	switch phase := csv.Status.Phase; {
 	case phase == olm.CSVPhaseFailed:
 		o.State = operator.Failed
