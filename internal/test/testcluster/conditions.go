@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -39,16 +40,23 @@ func Registered() map[string]bool {
 	return out
 }
 
-// Lacking returns a message about the first wanted condition, as "Type=Status/Reason", that is missing, or "".
+// Lacking returns a message about the first wanted condition, as "Type=Status/Reason", that is missing, with the message of the one that
+// there is, or "".
 func Lacking(conditions []metav1.Condition, want ...string) string {
 	var got []string
 	for _, c := range conditions {
 		got = append(got, fmt.Sprintf("%s=%s/%s", c.Type, c.Status, c.Reason))
 	}
 	for _, w := range want {
-		if !slices.Contains(got, w) {
-			return fmt.Sprintf("want %s, got %s", w, strings.Join(got, " "))
+		if slices.Contains(got, w) {
+			continue
 		}
+		out := fmt.Sprintf("want %s, got %s", w, strings.Join(got, " "))
+		kind, _, _ := strings.Cut(w, "=")
+		if c := meta.FindStatusCondition(conditions, kind); c != nil {
+			out += ": " + c.Message
+		}
+		return out
 	}
 	return ""
 }
