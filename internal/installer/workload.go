@@ -106,9 +106,9 @@ func (w Workload) Version() string {
 // By returns the name of the program that applied a workload, as far as its labels and annotations tell, or empty.
 func (w Workload) By() string {
 	switch {
-	case w.Labels["helm.toolkit.fluxcd.io/name"] != "", w.Labels["kustomize.toolkit.fluxcd.io/name"] != "":
+	case w.Labels[groupHelmReleases+"/name"] != "", w.Labels[groupKustomizations+"/name"] != "":
 		return "Flux"
-	case w.Annotations["argocd.argoproj.io/tracking-id"] != "", w.Labels["argocd.argoproj.io/instance"] != "":
+	case w.Annotations[annotationApplication] != "", w.Labels[labelApplication] != "":
 		return "Argo CD"
 	default:
 		return ""
@@ -158,8 +158,8 @@ type Retry struct {
 func RetryOf(workloads []Workload) *Retry {
 	for _, w := range workloads {
 		for _, kind := range []schema.GroupVersionKind{
-			{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"},
-			{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
+			{Group: groupHelmReleases, Version: "v2", Kind: "HelmRelease"},
+			{Group: groupKustomizations, Version: "v1", Kind: "Kustomization"},
 		} {
 			if name := w.Labels[kind.Group+"/name"]; name != "" {
 				return &Retry{

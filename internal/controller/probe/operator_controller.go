@@ -76,8 +76,11 @@ func (r *OperatorReconciler) Reconcile(ctx context.Context, of holdv1alpha1.Oper
 // begin watches workloads and roles once a CustomResourceDefinition exists that a policy names, or that is annotated and no
 // ClusterServiceVersion owns.
 func (r *OperatorReconciler) begin(ctx context.Context) error {
+	if r.looking.Load() {
+		return nil
+	}
 	declared, err := r.Policies.Declarations(ctx)
-	if err != nil || r.looking.Load() || !declared.Concern(time.Now()) {
+	if err != nil || !declared.Concern(time.Now()) {
 		return err
 	}
 	return r.watch(ctx)
@@ -139,10 +142,11 @@ func (r *OperatorReconciler) watch(ctx context.Context) error {
 	}}
 	var roles []source.TypedSyncingSource[holdv1alpha1.OperatorReference]
 	for _, kind := range workloads.RoleKinds() {
-		roles = append(roles, source.TypedKind(r.Policies.Cache.Cache, kind, workloads.Enqueue(r.bound), predicate.Predicate(later)))
-		if err := r.controller.Watch(roles[len(roles)-1]); err != nil {
+		s := source.TypedKind(r.Policies.Cache.Cache, kind, workloads.Enqueue(r.bound), predicate.Predicate(later))
+		if err := r.controller.Watch(s); err != nil {
 			return err
 		}
+		roles = append(roles, s)
 	}
 	for _, s := range roles {
 		if err := s.WaitForSync(ctx); err != nil {

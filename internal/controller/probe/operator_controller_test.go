@@ -87,7 +87,7 @@ func (i indexer) IndexField(_ context.Context, o client.Object, field string, ke
 	return nil
 }
 
-// slowCache answers which informer a kind of roles has, one after the other, when it is told to.
+// slowCache returns the informer of a kind of roles for each value that it receives.
 type slowCache struct {
 	informertest.FakeInformers
 

@@ -197,14 +197,15 @@ func RightsIn(c installer.Cluster, definitions Definitions) map[types.Namespaced
 	plurals := byGroup(slices.Collect(maps.Keys(definitions)))
 	named, all := map[string][]string{}, map[string][]string{} // names of CustomResourceDefinitions by role
 	for _, r := range installer.Values[rbacv1.ClusterRole](c) {
+		its, others := servedWith(r.Rules, plurals)
 		if r.Labels[LabelBootstrapping] == "" {
-			named[r.Name] = servedWith(r.Rules, plurals)
+			named[r.Name] = its
 		}
-		all[r.Name] = servedAsAdmin(r.Rules, plurals)
+		all[r.Name] = others
 	}
 	for _, r := range installer.Values[rbacv1.Role](c) {
 		key := r.Namespace + "/" + r.Name
-		named[key], all[key] = servedWith(r.Rules, plurals), servedAsAdmin(r.Rules, plurals)
+		named[key], all[key] = servedWith(r.Rules, plurals)
 	}
 	out := map[types.NamespacedName]Rights{}
 	bind := func(namespace string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
@@ -240,7 +241,7 @@ func Accounts(namespace string, subjects []rbacv1.Subject) []types.NamespacedNam
 	return out
 }
 
-// roleOf returns the key of a role in ServedBy.
+// roleOf returns the key of a role in RightsIn.
 func roleOf(namespace string, ref rbacv1.RoleRef) string {
 	if ref.Kind == "Role" {
 		return namespace + "/" + ref.Name
@@ -256,7 +257,8 @@ func Reports(rule rbacv1.PolicyRule) bool {
 
 // ReportedWith returns those of some CustomResourceDefinitions on whose custom resources rules allow to report.
 func ReportedWith(rules []rbacv1.PolicyRule, definitions []string) []string {
-	return servedWith(rules, byGroup(definitions))
+	named, _ := servedWith(rules, byGroup(definitions))
+	return named
 }
 
 // byGroup returns the plural names in names of CustomResourceDefinitions, by API group.
@@ -270,32 +272,23 @@ func byGroup(definitions []string) map[string][]string {
 	return out
 }
 
-// servedWith returns the names of the CustomResourceDefinitions on whose custom resources rules that name their API groups allow to report.
-func servedWith(rules []rbacv1.PolicyRule, plurals map[string][]string) []string {
-	var out []string
+// servedWith returns the names of the CustomResourceDefinitions on whose custom resources rules allow to report: those of API groups that the
+// rules name, and those of rules for all API groups.
+func servedWith(rules []rbacv1.PolicyRule, plurals map[string][]string) (named, all []string) {
 	for _, rule := range rules {
 		if !Reports(rule) {
 			continue
 		}
 		for _, group := range rule.APIGroups {
-			out = append(out, reportedIn(group, rule, plurals)...)
+			named = append(named, reportedIn(group, rule, plurals)...)
+		}
+		if slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) {
+			for group := range plurals {
+				all = append(all, reportedIn(group, rule, plurals)...)
+			}
 		}
 	}
-	return out
-}
-
-// servedAsAdmin is like servedWith for rules for all API groups.
-func servedAsAdmin(rules []rbacv1.PolicyRule, plurals map[string][]string) []string {
-	var out []string
-	for _, rule := range rules {
-		if !Reports(rule) || !slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) {
-			continue
-		}
-		for group := range plurals {
-			out = append(out, reportedIn(group, rule, plurals)...)
-		}
-	}
-	return out
+	return named, all
 }
 
 // reportedIn returns the names of the CustomResourceDefinitions of an API group on whose custom resources a rule for it allows to report.

@@ -28,6 +28,15 @@ func unserved(c installer.Cluster) []operator.Operator {
 	}) {
 		return nil
 	}
+	annotated := sets.New[string]()
+	for _, crd := range installer.Values[metav1.PartialObjectMetadata](c) {
+		if _, ok := crd.Annotations[v1alpha1.AnnotationUpgradeable]; ok {
+			annotated.Insert(crd.Name)
+		}
+	}
+	if len(annotated) == 0 {
+		return nil // the common case
+	}
 	served := sets.New[string]()
 	for _, w := range In(c) {
 		served.Insert(w.Definitions...)
@@ -45,13 +54,11 @@ func unserved(c installer.Cluster) []operator.Operator {
 		}
 	}
 	var out []operator.Operator
-	for _, crd := range installer.Values[metav1.PartialObjectMetadata](c) {
-		if _, annotated := crd.Annotations[v1alpha1.AnnotationUpgradeable]; annotated && !served.Has(crd.Name) {
-			out = append(out, operator.Operator{
-				Name: crd.Name, State: operator.NotInstalled, UpToDate: metav1.ConditionUnknown, Upgradeable: metav1.ConditionUnknown,
-				Notices: []operator.Blocker{operatorNotFound(crd.Name)},
-			})
-		}
+	for _, name := range sets.List(annotated.Difference(served)) {
+		out = append(out, operator.Operator{
+			Name: name, State: operator.NotInstalled, UpToDate: metav1.ConditionUnknown, Upgradeable: metav1.ConditionUnknown,
+			Notices: []operator.Blocker{operatorNotFound(name)},
+		})
 	}
 	return out
 }

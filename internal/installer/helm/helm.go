@@ -27,12 +27,6 @@ const (
 	Owner = "helm"
 )
 
-// Annotations that Helm sets on the objects of a chart, apart from those in its folder `crds`.
-const (
-	AnnotationRelease   = "meta.helm.sh/release-name"
-	AnnotationNamespace = "meta.helm.sh/release-namespace"
-)
-
 // Statuses of the record of a revision, in the terms of Helm.
 const (
 	deployed        = "deployed"
@@ -102,7 +96,7 @@ func OfRecord(record metav1.Object) []holdv1alpha1.OperatorReference {
 // OfWorkload returns the operator of the release that a workload belongs to, or none.
 func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
 	of := holdv1alpha1.OperatorReference{
-		Installer: holdv1alpha1.InstallerHelm, Namespace: w.Annotations[AnnotationNamespace], Name: w.Annotations[AnnotationRelease],
+		Installer: holdv1alpha1.InstallerHelm, Namespace: w.Annotations[installer.AnnotationReleaseNamespace], Name: w.Annotations[installer.AnnotationRelease],
 	}
 	if of.Name == "" || w.OfCSV || len(olmv1.OfWorkload(w)) > 0 {
 		return nil

@@ -24,7 +24,7 @@ func record(namespace, release, revision, status string) metav1.PartialObjectMet
 func workload(kind, name, release string) installer.Workload {
 	return installer.Workload{
 		Ref: operator.Ref{Kind: kind, Namespace: "foo", Name: name}, ServiceAccount: name,
-		Annotations: map[string]string{AnnotationRelease: release, AnnotationNamespace: "foo"},
+		Annotations: map[string]string{installer.AnnotationRelease: release, installer.AnnotationReleaseNamespace: "foo"},
 	}
 }
 
