@@ -54,6 +54,7 @@ func TestRequiredFlags(t *testing.T) {
 		"olm":        {"OLM runs in its own namespace.", olm, "--namespace=olm"},
 		"catalog":    {"Catalogs in OLM's namespace are available in all namespaces.", olmCatalog, "--namespace=olm"},
 		"no service": {"The kubernetes Service has no endpoints without real nodes.", apiServer, "--endpoint-reconciler-type=none"},
+		"nodes":      {"Tests may add nodes without a kubelet.", kwok, "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"},
 		"leases":     {"The fake node renews its lease, so it stays Ready.", kwok, "--node-lease-duration-seconds=40"},
 	}
 	for name, tc := range cases {

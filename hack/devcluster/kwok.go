@@ -29,17 +29,18 @@ var kwok = component{
 		}
 		return createFakeNode(ctx, c)
 	},
-	args:  func(c *cluster) []string { return kwokArgs(c, "--manage-all-nodes=true") },
+	args:  func(c *cluster) []string { return kwokArgs(c) },
 	ready: func(ctx context.Context, c *cluster) error { return nodeReady(ctx, c, fakeNode) },
 }
 
-func kwokArgs(c *cluster, nodes ...string) []string {
-	return append([]string{
+func kwokArgs(c *cluster) []string {
+	return []string{
 		"--kubeconfig=" + c.dir.path("kubeconfig"),
 		"--config=" + c.dir.path("kwok.yaml"),
 		"--node-lease-duration-seconds=40", // without leases the node becomes unknown after 40 s
 		"--cidr=10.244.0.0/16",
-	}, nodes...)
+		"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+	}
 }
 
 // fakeNodeCommand adds a fake node to a cluster with a real one, for tests with more pods than can run.
@@ -64,8 +65,7 @@ func fakeNodeCommand(root, dir *string) *cobra.Command {
 				return err
 			}
 			defer log.Close() //nolint:errcheck // it is a log
-			run := exec.CommandContext(cmd.Context(), filepath.Join(c.builder.bin, kwok.name),
-				kwokArgs(c, "--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake")...)
+			run := exec.CommandContext(cmd.Context(), filepath.Join(c.builder.bin, kwok.name), kwokArgs(c)...)
 			run.Stdout, run.Stderr = log, log
 			return run.Run()
 		},
