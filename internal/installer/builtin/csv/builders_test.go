@@ -121,9 +121,12 @@ func reconciler(t *testing.T, objects ...client.Object) *Reconciler {
 	for kind := range known.AllKnownTypes() {
 		kinds.Add(kind, apimeta.RESTScopeNamespace)
 	}
-	c := fake.NewClientBuilder().WithScheme(known).WithRESTMapper(kinds).WithObjects(objects...).
-		WithIndex(&v1alpha1.ClusterServiceVersion{}, IndexCRD, func(o client.Object) []string { return crdsOf(o.(*v1alpha1.ClusterServiceVersion)) }).
-		WithIndex(&operatorsv1.OperatorGroup{}, IndexStatic, staticOf).Build()
+	builder := fake.NewClientBuilder().WithScheme(known).WithRESTMapper(kinds).WithObjects(objects...).
+		WithIndex(&operatorsv1.OperatorGroup{}, IndexStatic, staticOf)
+	for field, keys := range indexes {
+		builder.WithIndex(&v1alpha1.ClusterServiceVersion{}, field, keys)
+	}
+	c := builder.Build()
 	return &Reconciler{
 		Client: c, Reader: c, Records: &record.Store{Client: c, Live: c, Namespace: "system"}, Recorder: events.NewFakeRecorder(9),
 		Now: func() time.Time { return time.Unix(3000, 0) },

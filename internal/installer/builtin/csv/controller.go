@@ -30,7 +30,6 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
 	"github.com/operator-status/operator-status/internal/kube"
-	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	csvstatus "github.com/operator-status/operator-status/internal/status/csv"
 )
@@ -87,7 +86,7 @@ type Verdict struct {
 // situation holds a CSV and the inputs of the decision about it, read at one moment.
 type situation struct {
 	csv     *v1alpha1.ClusterServiceVersion
-	csvs    map[string]*v1alpha1.ClusterServiceVersion // of the namespace, by name
+	csvs    map[string]*v1alpha1.ClusterServiceVersion // related ones, by name
 	running *v1alpha1.ClusterServiceVersion            // the CSV that runs while this one is installed, or nil for a first install
 
 	group        *operatorsv1.OperatorGroup // nil with a problem
@@ -103,6 +102,7 @@ type situation struct {
 	kubernetes string // version of the API server
 
 	requirements []olm.RequirementStatus // nil until they have been read
+	retry        time.Duration           // of requirements whose changes cause no event
 	explained    []olm.RequirementStatus // the same with detailed messages
 	installer    func() (client.Client, error)
 }
@@ -143,7 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 func (r *Reconciler) read(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) (*situation, error) {
-	csvs, err := operatorgroup.CSVs(ctx, r.Client, csv.Namespace)
+	csvs, err := r.related(ctx, csv)
 	if err != nil {
 		return nil, err
 	}

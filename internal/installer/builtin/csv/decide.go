@@ -8,6 +8,7 @@ import (
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
@@ -218,17 +219,27 @@ func (s *situation) descends(csv *v1alpha1.ClusterServiceVersion, name string) b
 
 // requirementsMet keeps a CSV Pending while a kind that the operator owns or needs is not on the cluster.
 func requirementsMet(s *situation) (*Verdict, error) {
-	if slices.ContainsFunc(s.explained, func(status olm.RequirementStatus) bool { return status.Status != olm.RequirementStatusReasonPresent }) {
-		return pending(s.explained), nil
+	if !slices.ContainsFunc(s.explained, isMissing) {
+		return nil, nil
 	}
-	return nil, nil
+	out := pending(s.explained)
+	if slices.ContainsFunc(s.explained, func(status olm.RequirementStatus) bool {
+		return isMissing(status) && status.Group != apiextensions.GroupName
+	}) {
+		out.Again = s.retry // of CustomResourceDefinitions alone changes are events
+	}
+	return out, nil
+}
+
+func isMissing(status olm.RequirementStatus) bool {
+	return status.Status != olm.RequirementStatusReasonPresent
 }
 
 // pending returns the verdict for requirements that are not met. Its message names them.
 func pending(statuses []olm.RequirementStatus) *Verdict {
 	var missing []string
 	for _, status := range statuses {
-		if status.Status != olm.RequirementStatusReasonPresent {
+		if isMissing(status) {
 			missing = append(missing, fmt.Sprintf("%s %s: %s", status.Kind, status.Name, status.Message))
 		}
 	}

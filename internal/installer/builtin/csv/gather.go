@@ -136,7 +136,7 @@ func (r *Reconciler) owning(ctx context.Context, crd string) ([]v1alpha1.Cluster
 // readRequirements reads whether the kinds that the operator owns and needs are on the cluster. The statuses have OLM's messages,
 // and explained has more detailed ones.
 func (r *Reconciler) readRequirements(ctx context.Context, s *situation) error {
-	s.requirements, s.explained = nil, nil
+	s.requirements, s.explained, s.retry = nil, nil, r.backOff(s)
 	add := func(status olm.RequirementStatus, explanation string) {
 		s.requirements = append(s.requirements, status)
 		status.Message = cmp.Or(explanation, status.Message)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +34,12 @@ import (
 )
 
 // successor returns the CSV that replaces the named one; the first by name of several.
-func (s *situation) successor(name string) (out *v1alpha1.ClusterServiceVersion) {
-	for _, csv := range s.csvs {
+func (s *situation) successor(name string) *v1alpha1.ClusterServiceVersion {
+	return successorOf(name, maps.Values(s.csvs))
+}
+
+func successorOf(name string, csvs iter.Seq[*v1alpha1.ClusterServiceVersion]) (out *v1alpha1.ClusterServiceVersion) {
+	for csv := range csvs {
 		if csv.Spec.Replaces == name && csv.Name != name && csv.DeletionTimestamp.IsZero() && (out == nil || csv.Name < out.Name) {
 			out = csv
 		}

@@ -154,7 +154,9 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 			return nil
 		}
 		if account, ok := desired.(*corev1.ServiceAccount); ok {
-			s.mergeOwners(account, actual)
+			if err := r.mergeOwners(ctx, s, account, actual); err != nil {
+				return err
+			}
 		}
 	}
 	applied, err := install.WithAppliedHash(desired)
@@ -179,10 +181,21 @@ func (r *Reconciler) ensure(ctx context.Context, s *situation, o install.Object)
 
 // mergeOwners adds the other operators of the namespace that run as a service account to its owners, so it is deleted with
 // the last of them. An operator that is being replaced does not count.
-func (s *situation) mergeOwners(account *corev1.ServiceAccount, actual client.Object) {
+func (r *Reconciler) mergeOwners(ctx context.Context, s *situation, account *corev1.ServiceAccount, actual client.Object) error {
 	for _, owner := range actual.GetOwnerReferences() {
-		other := s.csvs[owner.Name]
-		if other == nil || other.UID != owner.UID || other.UID == s.csv.UID || !other.DeletionTimestamp.IsZero() || s.successor(other.Name) != nil {
+		if owner.UID == s.csv.UID {
+			continue
+		}
+		other, err := r.cached(ctx, types.NamespacedName{Namespace: s.csv.Namespace, Name: owner.Name})
+		if err != nil {
+			return err
+		}
+		if other == nil || other.UID != owner.UID || !other.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if others, err := r.indexed(ctx, other.Namespace, IndexReplaces, other.Name); err != nil {
+			return err
+		} else if successorOf(other.Name, slices.Values(others)) != nil {
 			continue
 		}
 		account.OwnerReferences = append(account.OwnerReferences, owner)
@@ -190,6 +203,7 @@ func (s *situation) mergeOwners(account *corev1.ServiceAccount, actual client.Ob
 			account.Labels[install.LabelOwner] = other.Name // a label can name only one owner
 		}
 	}
+	return nil
 }
 
 // actual returns the live object from the cache, or nil. Service accounts are metadata only.

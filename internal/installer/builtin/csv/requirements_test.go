@@ -108,8 +108,8 @@ func TestRequirements(t *testing.T) {
 		c.Spec.NativeAPIs = []metav1.GroupVersionKind{{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "odd.com", Version: "v1", Kind: "Odd"}}
 		verdict := verdictOf(t, reconciler(t), about(c), "Requirements")
 		want := "Pending/RequirementsNotMet: Requirements not met: Odd Odd: kind odd.com/v1, Kind=Odd is not served"
-		if got := word(verdict); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
+		if got := word(verdict); got != want || verdict.Again == 0 {
+			t.Errorf("A kind that is not served is looked for again, since its appearance is no event.\ngot  %s, again after %s\nwant %s", got, verdict.Again, want)
 		}
 	})
 }

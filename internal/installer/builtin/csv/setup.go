@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -28,20 +29,17 @@ import (
 	"github.com/operator-status/operator-status/internal/kube"
 )
 
-// IndexCRD indexes CSVs by the CustomResourceDefinitions that they own or require.
-const IndexCRD = "spec.customresourcedefinitions.name"
-
 // concurrency is how many CSVs are reconciled concurrently. Independent objects of each are applied concurrently, too.
 const concurrency = 8
 
-// SetupWithManager enqueues a CSV when it changes, or another CSV of its namespace, an object that it needs or
+// SetupWithManager enqueues a CSV when it changes, or a related CSV, an object that it needs or
 // consists of, its grant, InstallPlan, Subscription or Probe, an OperatorGroup, or a namespace that one may select.
 // around restricts the reconciler to its lifecycle mode.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ClusterServiceVersion{}, IndexCRD, func(o client.Object) []string {
-		return crdsOf(o.(*v1alpha1.ClusterServiceVersion))
-	}); err != nil {
-		return err
+	for field, keys := range indexes {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.ClusterServiceVersion{}, field, keys); err != nil {
+			return err
+		}
 	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &operatorsv1.OperatorGroup{}, IndexStatic, staticOf); err != nil {
 		return err
@@ -50,13 +48,15 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, aro
 		Named("csv").
 		For(&v1alpha1.ClusterServiceVersion{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
-		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
+		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.enqueueChain)).
+		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.enqueueSharing),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&apiextensions.CustomResourceDefinition{}, handler.EnqueueRequestsFromMapFunc(r.needing)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.recorded)).
 		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
 		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.enqueueConflicting), builder.WithPredicates(groupMoved)).
 		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.enqueueConflicting), builder.WithPredicates(ownershipEnded)).
-		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace)).
+		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.ofSubscription)).
 		Watches(&olm.InstallPlan{}, handler.EnqueueRequestsFromMapFunc(r.enqueueInstalled)).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.naming)).

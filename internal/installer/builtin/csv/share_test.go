@@ -8,21 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 )
 
 func TestShare(t *testing.T) {
-	now := metav1.Unix(1000, 0)
-	csv := func(name, replaces string, deleted *metav1.Time) *v1alpha1.ClusterServiceVersion {
-		out := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), DeletionTimestamp: deleted}}
-		out.Spec.Replaces = replaces
-		return out
-	}
-	mine := csv("mine.v2", "mine.v1", nil)
-	s := &situation{csv: mine, csvs: map[string]*v1alpha1.ClusterServiceVersion{
-		"mine.v2": mine, "mine.v1": csv("mine.v1", "", nil), "other.v1": csv("other.v1", "", nil), "going.v1": csv("going.v1", "", &now),
-	}}
+	mine := csv("mine.v2", replaces("mine.v1"))
+	r := reconciler(t, mine, csv("mine.v1"), csv("other.v1"), csv("going.v1", terminating))
 	for name, tc := range map[string]struct {
 		reason string
 		owner  string
@@ -30,12 +21,12 @@ func TestShare(t *testing.T) {
 		want   []string
 		label  string
 	}{
-		"Other": {reason: "Another operator that runs as it keeps it.", owner: "other.v1", uid: "other.v1", want: []string{"mine.v2", "other.v1"},
+		"Other": {reason: "Another operator that runs as it keeps it.", owner: "other.v1", uid: "uid-other.v1", want: []string{"mine.v2", "other.v1"},
 			label: "other.v1"},
-		"Mine":     {reason: "One's own reference is there already.", owner: "mine.v2", uid: "mine.v2", want: []string{"mine.v2"}, label: "mine.v2"},
-		"Replaced": {reason: "The version that is being replaced hands it over.", owner: "mine.v1", uid: "mine.v1", want: []string{"mine.v2"}, label: "mine.v2"},
-		"Going":    {reason: "One that is being deleted needs it no more.", owner: "going.v1", uid: "going.v1", want: []string{"mine.v2"}, label: "mine.v2"},
-		"Gone":     {reason: "A reference to one that is gone is not kept alive.", owner: "gone.v1", uid: "gone.v1", want: []string{"mine.v2"}, label: "mine.v2"},
+		"Mine":     {reason: "One's own reference is there already.", owner: "mine.v2", uid: "uid-mine.v2", want: []string{"mine.v2"}, label: "mine.v2"},
+		"Replaced": {reason: "The version that is being replaced hands it over.", owner: "mine.v1", uid: "uid-mine.v1", want: []string{"mine.v2"}, label: "mine.v2"},
+		"Going":    {reason: "One that is being deleted needs it no more.", owner: "going.v1", uid: "uid-going.v1", want: []string{"mine.v2"}, label: "mine.v2"},
+		"Gone":     {reason: "A reference to one that is gone is not kept alive.", owner: "gone.v1", uid: "uid-gone.v1", want: []string{"mine.v2"}, label: "mine.v2"},
 		"Namesake": {reason: "Nor is one to what had the same name.", owner: "other.v1", uid: "earlier", want: []string{"mine.v2"}, label: "mine.v2"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +37,9 @@ func TestShare(t *testing.T) {
 				Labels:          map[string]string{install.LabelOwner: tc.owner},
 				OwnerReferences: []metav1.OwnerReference{{Name: tc.owner, UID: tc.uid}},
 			}}
-			s.mergeOwners(account, actual)
+			if err := r.mergeOwners(t.Context(), about(mine), account, actual); err != nil {
+				t.Fatal(err)
+			}
 			var got []string
 			for _, o := range account.OwnerReferences {
 				got = append(got, o.Name)
