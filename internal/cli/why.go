@@ -116,6 +116,8 @@ func summary(op operator.Operator) string {
 		out = "whether it runs is unknown"
 	}
 	switch {
+	case op.Update != "" && op.State == operator.NotInstalled:
+		out += "; " + op.Update + " is to be installed"
 	case op.Update != "":
 		out += ", and is to be updated to " + op.Update
 	case op.Limited != "":

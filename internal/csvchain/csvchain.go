@@ -52,6 +52,20 @@ func InstallStarted(csv *v1alpha1.ClusterServiceVersion) bool {
 	return hasBeen(csv, olm.CSVPhaseInstallReady, olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded)
 }
 
+// LastFailure returns the condition of OLM with which a ClusterServiceVersion that has not Succeeded was Failed last, or nil.
+func LastFailure(csv *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersionCondition {
+	for i := len(csv.Status.Conditions) - 1; i >= 0; i-- {
+		switch c := &csv.Status.Conditions[i]; {
+		case c.Type != "":
+		case c.Phase == olm.CSVPhaseFailed:
+			return c
+		case c.Phase == olm.CSVPhaseSucceeded:
+			return nil
+		}
+	}
+	return nil
+}
+
 func hasBeen(csv *v1alpha1.ClusterServiceVersion, phases ...olm.ClusterServiceVersionPhase) bool {
 	passed := func(t v1alpha1.ClusterServiceVersionTransition) bool { return slices.Contains(phases, t.Phase) }
 	was := func(c v1alpha1.ClusterServiceVersionCondition) bool {

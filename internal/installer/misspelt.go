@@ -34,3 +34,21 @@ func Misspelt(c Cluster) map[string][]operator.Blocker {
 	}
 	return out
 }
+
+// Terminating returns the blockers of CustomResourceDefinitions that are being deleted, by their names. Their deletion waits for the
+// finalizers of custom resources, while operators run on as if nothing had happened.
+func Terminating(c Cluster) map[string][]operator.Blocker {
+	out := map[string][]operator.Blocker{}
+	for crd := range each[metav1.PartialObjectMetadata](c) {
+		if crd.DeletionTimestamp == nil {
+			continue
+		}
+		out[crd.Name] = []operator.Blocker{{
+			Impact: operator.Broken, By: "CustomResourceDefinition " + crd.Name, Reason: "Terminating", Since: *crd.DeletionTimestamp,
+			Cause: fmt.Sprintf("CustomResourceDefinition %s is being deleted with its custom resources, and no new ones can be created. "+
+				"The deletion waits for the finalizers of those that are left", crd.Name),
+			Steps: []operator.Step{{To: "To see them and their finalizers", Command: "kubectl get " + crd.Name + " -A -o yaml"}},
+		}}
+	}
+	return out
+}

@@ -84,9 +84,13 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 			}
 		}
 		op.Blockers = append(found, op.Blockers...)
-		if u := op.Unfinished; len(op.Blockers) == 0 && u != nil && now.Sub(u.Since.Time) > patience {
+		if u := op.Unfinished; len(op.Blockers) == 0 && u != nil && (u.Broken || now.Sub(u.Since.Time) > patience) {
+			impact := operator.Waiting
+			if u.Broken {
+				impact = operator.Broken
+			}
 			op.Blockers = append(op.Blockers, operator.Blocker{
-				Impact: operator.Waiting, By: u.String(), Reason: u.Reason, Since: u.Since, Cause: u.Message, Steps: u.Steps,
+				Impact: impact, By: u.String(), Reason: u.Reason, Since: u.Since, Cause: u.Message, Steps: u.Steps,
 			})
 		}
 		slices.SortStableFunc(op.Blockers, func(a, b operator.Blocker) int { return cmp.Compare(a.Impact.Rank(), b.Impact.Rank()) })

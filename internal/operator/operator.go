@@ -87,6 +87,9 @@ type Unfinished struct {
 	// Since is when it began.
 	Since metav1.Time
 
+	// Broken is true if it has failed, or does not end before a user does something.
+	Broken bool
+
 	// Steps are the actions that a user can take if it takes long.
 	Steps []Step
 }

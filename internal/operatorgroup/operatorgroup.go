@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
 
@@ -24,20 +22,14 @@ func Find(ctx context.Context, c client.Reader, namespace string) (*operatorsv1.
 	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) { // no objects exist if the kind is not served
 		return nil, nil, fmt.Errorf("listing the OperatorGroups of namespace %s: %w", namespace, err)
 	}
-	switch len(list.Items) {
-	case 0:
-		return nil, &condition.Problem{Reason: v1alpha1.ReasonOperatorGroupMissing, Message: fmt.Sprintf(
-			"Namespace %s has no OperatorGroup, which selects the namespaces that its operators watch: create one", namespace)}, nil
-	case 1:
+	if len(list.Items) == 1 {
 		return &list.Items[0], nil, nil
 	}
 	var names []string
-	for _, g := range list.Items {
-		names = append(names, g.Name)
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
 	}
-	slices.Sort(names)
-	return nil, &condition.Problem{Reason: v1alpha1.ReasonTooManyOperatorGroups, Message: fmt.Sprintf(
-		"Namespace %s has %d OperatorGroups, but only one is allowed: delete all but one of %s", namespace, len(names), strings.Join(names, ", "))}, nil
+	return nil, condition.OperatorGroupProblem(namespace, names...), nil
 }
 
 // AnnotationExcludeGlobal on an OperatorGroup, with the value "true", excludes the global catalogs from its namespace,

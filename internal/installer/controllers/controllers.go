@@ -48,12 +48,13 @@ func (Installer) Operators(c installer.Cluster) []operator.Operator {
 		workloads[of] = append(workloads[of], w.Workload)
 		definitions[of] = definitions[of].Union(sets.New(w.Definitions...))
 	}
-	misspelt := installer.Misspelt(c)
+	misspelt, terminating := installer.Misspelt(c), installer.Terminating(c)
 	out := make([]operator.Operator, 0, len(workloads))
 	for of, some := range workloads {
 		op := describe(of, some, c)
 		for _, name := range sets.List(definitions[of]) {
 			op.Notices = append(op.Notices, misspelt[name]...)
+			op.Blockers = append(op.Blockers, terminating[name]...)
 		}
 		out = append(out, op)
 	}

@@ -2,6 +2,7 @@ package olmv0
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,6 +41,10 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
 	if running != nil {
 		if b := installer.Unreliable(n.Probes[running.Name]); b != nil {
+			out = append(out, *b)
+		}
+		b := lingering(n.CSVs[running.Spec.Replaces])
+		if b != nil && !slices.ContainsFunc(out, func(o operator.Blocker) bool { return o.Cause == b.Cause }) { // which may break it already
 			out = append(out, *b)
 		}
 	}
@@ -100,6 +105,9 @@ func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, 
 			Command: fmt.Sprintf("kubectl annotate --overwrite subscription.operators.coreos.com -n %s %s %s=$(date +%%s)",
 				sub.Namespace, sub.Name, v1alpha1.AnnotationResolveAnew)}}
 		return []operator.Blocker{out}
+	}
+	if b := n.lingeringIn(c); b != nil {
+		return []operator.Blocker{*b}
 	}
 	return []operator.Blocker{brokenBy(sub, c)}
 }
@@ -232,6 +240,36 @@ func failedCSV(csv *v1alpha1.ClusterServiceVersion) *operator.Blocker {
 		out.Since = *csv.Status.LastTransitionTime
 	}
 	return out
+}
+
+// lingering returns the blocker that a replaced version cannot be deleted, because of finalizers of others than OLM, or nil.
+func lingering(csv *v1alpha1.ClusterServiceVersion) *operator.Blocker {
+	if csv == nil || csv.DeletionTimestamp == nil {
+		return nil
+	}
+	const ofOLM = "operators.coreos.com/"
+	finalizers := slices.DeleteFunc(slices.Clone(csv.Finalizers), func(name string) bool { return strings.HasPrefix(name, ofOLM) })
+	if len(finalizers) == 0 {
+		return nil
+	}
+	by := "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name
+	return &operator.Blocker{
+		Impact: operator.Waiting, By: by, Reason: "Terminating", Since: *csv.DeletionTimestamp,
+		Cause: by + " is being deleted, and waits for its finalizers: " + strings.Join(finalizers, ", "),
+		Steps: []operator.Step{{To: "To see it", Command: fmt.Sprintf("kubectl describe clusterserviceversion.operators.coreos.com -n %s %s", csv.Namespace, csv.Name)}},
+	}
+}
+
+// lingeringIn returns the blocker of the ClusterServiceVersion that cannot be deleted because of which a resolution failed, or nil. Until it
+// is gone, OLM resolves nothing in its namespace.
+func (n *namespace) lingeringIn(failed v1alpha1.SubscriptionCondition) *operator.Blocker {
+	for _, name := range slices.Sorted(maps.Keys(n.CSVs)) {
+		if b := lingering(n.CSVs[name]); b != nil && strings.Contains(failed.Message, name+" ") {
+			b.Impact = operator.Broken
+			return b
+		}
+	}
+	return nil
 }
 
 func since(c v1alpha1.SubscriptionCondition) metav1.Time {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	appsv1 "k8s.io/api/apps/v1"
@@ -36,31 +37,34 @@ func (Installer) Name() string { return "OLM" }
 
 // Operators implements installer.Installer.
 func (Installer) Operators(c installer.Cluster) []operator.Operator {
-	return withMisspelt(c, withUserHolds(c, Operators(clusterOf(c))))
+	return withDefinitions(c, withUserHolds(c, Operators(clusterOf(c))))
 }
 
-// withMisspelt adds the notices of opt-ins that have no effect to the operators that own their CustomResourceDefinitions.
-func withMisspelt(c installer.Cluster, operators []operator.Operator) []operator.Operator {
-	misspelt := installer.Misspelt(c)
-	if len(misspelt) == 0 {
+// withDefinitions adds the problems of CustomResourceDefinitions to the operators that own them: opt-ins that have no effect, and deletions.
+func withDefinitions(c installer.Cluster, operators []operator.Operator) []operator.Operator {
+	misspelt, terminating := installer.Misspelt(c), installer.Terminating(c)
+	if len(misspelt)+len(terminating) == 0 {
 		return operators
 	}
-	notices := map[types.NamespacedName][]operator.Blocker{}
+	owned := map[types.NamespacedName][]string{}
 	for _, csv := range installer.Values[v1alpha1.ClusterServiceVersion](c) {
 		for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
-			notices[nameOf(&csv)] = append(notices[nameOf(&csv)], misspelt[d.Name]...)
+			owned[nameOf(&csv)] = append(owned[nameOf(&csv)], d.Name)
 		}
 	}
 	for i := range operators {
 		op := &operators[i]
-		op.Notices = append(op.Notices, notices[types.NamespacedName{Namespace: op.Namespace, Name: op.Installed}]...)
+		for _, crd := range owned[types.NamespacedName{Namespace: op.Namespace, Name: op.Installed}] {
+			op.Notices = append(op.Notices, misspelt[crd]...)
+			op.Blockers = append(op.Blockers, terminating[crd]...)
+		}
 	}
 	return operators
 }
 
 // Check implements installer.Checker.
 func (Installer) Check(c installer.Cluster) []operator.Operator {
-	out := withMisspelt(c, withUserHolds(c, Check(clusterOf(c))))
+	out := withDefinitions(c, withUserHolds(c, Check(clusterOf(c))))
 	for i := range out {
 		out[i].Blockers, out[i].WouldHold = append(out[i].Blockers, out[i].WouldHold...), nil
 	}
@@ -129,6 +133,10 @@ func (Installer) Kinds() []installer.Kind {
 			AddToScheme: addOLM, List: func() installer.List { return &olm.CatalogSourceList{} },
 		},
 		{
+			GroupVersionKind: operatorsv1.GroupVersion.WithKind(operatorsv1.OperatorGroupKind), Plural: OperatorGroups, Background: true,
+			AddToScheme: operatorsv1.AddToScheme, List: func() installer.List { return &operatorsv1.OperatorGroupList{} }, Trim: trim,
+		},
+		{
 			GroupVersionKind: platformv1alpha1.GroupVersion.WithKind(platformv1alpha1.PlatformOperatorKind), Plural: "PlatformOperators", ClusterScoped: true,
 			AddToScheme: platformv1alpha1.AddToScheme, List: func() installer.List { return &platformv1alpha1.PlatformOperatorList{} },
 		},
@@ -166,6 +174,7 @@ func clusterOf(c installer.Cluster) Cluster {
 		Probes:                 installer.Values[v1alpha1.Probe](c),
 		OperatorConditions:     installer.Values[operatorsv2.OperatorCondition](c),
 		CatalogSources:         installer.Values[olm.CatalogSource](c),
+		OperatorGroups:         installer.Values[operatorsv1.OperatorGroup](c),
 		PlatformOperators:      installer.Values[platformv1alpha1.PlatformOperator](c),
 		ClusterVersions:        installer.Values[configv1.ClusterVersion](c),
 		Unread:                 c.Unread,
@@ -201,7 +210,7 @@ func trimCSV(object installer.Object) {
 	for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
 		spec.CustomResourceDefinitions.Owned = append(spec.CustomResourceDefinitions.Owned, olm.CRDDescription{Name: d.Name})
 	}
-	csv.Spec, csv.Status.RequirementStatus = spec, nil
+	csv.Spec, csv.Status.RequirementStatus = spec, slices.DeleteFunc(csv.Status.RequirementStatus, isMet)
 }
 
 func trimInstallPlan(object installer.Object) {

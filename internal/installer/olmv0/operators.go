@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	"google.golang.org/grpc/connectivity"
@@ -23,7 +24,9 @@ import (
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
+	statuscondition "github.com/operator-status/operator-status/internal/status/condition"
 )
 
 // Cluster holds the objects of a cluster that describe its operators, as read at one moment. A kind that is not installed
@@ -35,6 +38,7 @@ type Cluster struct {
 	Probes                 []v1alpha1.Probe
 	OperatorConditions     []operatorsv2.OperatorCondition
 	CatalogSources         []olm.CatalogSource
+	OperatorGroups         []operatorsv1.OperatorGroup
 	PlatformOperators      []platformv1alpha1.PlatformOperator
 	ClusterVersions        []configv1.ClusterVersion // only OpenShift has one
 
@@ -51,6 +55,7 @@ const (
 	Probes                 = "Probes"
 	OperatorConditions     = "OperatorConditions"
 	CatalogSources         = "CatalogSources"
+	OperatorGroups         = "OperatorGroups"
 )
 
 // namespace holds the objects of one namespace, by name.
@@ -58,6 +63,7 @@ type namespace struct {
 	bridge.Namespace
 
 	plans  map[string]*olm.InstallPlan
+	groups []string // names of the OperatorGroups
 	unread []string // as in Cluster
 }
 
@@ -121,6 +127,10 @@ func byNamespace(c Cluster) map[string]*namespace {
 		if csv := &c.ClusterServiceVersions[i]; !csv.IsCopied() {
 			of(csv.Namespace).CSVs[csv.Name] = csv
 		}
+	}
+	for i := range c.OperatorGroups {
+		n := of(c.OperatorGroups[i].Namespace)
+		n.groups = append(n.groups, c.OperatorGroups[i].Name)
 	}
 	for i := range c.Probes {
 		of(c.Probes[i].Namespace).Probes[c.Probes[i].Name] = &c.Probes[i]
@@ -189,6 +199,24 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 	return out
 }
 
+func isMet(r olm.RequirementStatus) bool { return r.Status == olm.RequirementStatusReasonPresent }
+
+// withUnmet returns the message of a ClusterServiceVersion with the requirements that are not met, which OLM's does not name.
+func withUnmet(csv *v1alpha1.ClusterServiceVersion) string {
+	const most = 5
+	var unmet []string
+	for _, r := range csv.Status.RequirementStatus {
+		if isMet(r) || strings.Contains(csv.Status.Message, r.Name) {
+			continue
+		}
+		unmet = append(unmet, fmt.Sprintf("%s %s: %s", r.Kind, r.Name, cmp.Or(r.Message, string(r.Status))))
+	}
+	if csv.Status.Reason != olm.CSVReasonRequirementsNotMet || len(unmet) == 0 {
+		return csv.Status.Message
+	}
+	return csv.Status.Message + ": " + messages.List(unmet, most, "; ")
+}
+
 // unfinished returns the object that OLM is processing for a Subscription, or has not begun to process, or nil.
 func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan) *operator.Unfinished {
 	to := func(kind, resource, name string) *operator.Unfinished {
@@ -203,7 +231,10 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 		}
 		out := to(v1alpha1.ClusterServiceVersionKind, "clusterserviceversion.operators.coreos.com", csv.Name)
 		out.Since, out.Reason = csv.CreationTimestamp, cmp.Or(string(csv.Status.Phase), "NotReconciled")
-		out.Message = cmp.Or(csv.Status.Message, "OLM has not begun to install it")
+		out.Message = cmp.Or(withUnmet(csv), "OLM has not begun to install it")
+		if failed := csvchain.LastFailure(csv); failed != nil { // OLM tries again and again, and is in another phase meanwhile
+			out.Broken, out.Reason, out.Message = true, string(failed.Reason), failed.Message
+		}
 		return out
 	}
 	switch {
@@ -218,6 +249,10 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 		out := to(v1alpha1.SubscriptionKind, "subscription.operators.coreos.com", sub.Name)
 		out.Since, out.Reason = sub.CreationTimestamp, v1alpha1.ReasonNewestNotKnown
 		out.Message = "no version has been chosen for it: check that OLM, or the lifecycle manager of operator-status, runs"
+		if problem := statuscondition.OperatorGroupProblem(sub.Namespace, n.groups...); problem != nil && !n.isUnread(OperatorGroups) {
+			out.Broken, out.Reason, out.Message = len(n.groups) > 1, problem.Reason, problem.Message // OLM does not report it before it has a ClusterServiceVersion
+			out.Steps = []operator.Step{{To: "To see them", Command: "kubectl get operatorgroups.operators.coreos.com -n " + sub.Namespace}}
+		}
 		return out
 	}
 	return nil

@@ -43,7 +43,7 @@ func Holding(name string, versions ...string) []Foo {
 
 // Unschedulable is a Change: the pods of the operator's Deployment select a node that does not exist.
 func Unschedulable(csv, _ *unstructured.Unstructured) {
-	changeDeployment(csv, func(spec map[string]any) {
+	ChangeDeployment(csv, func(spec map[string]any) {
 		spec["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"no": "such-node"}
 	})
 }
@@ -51,7 +51,7 @@ func Unschedulable(csv, _ *unstructured.Unstructured) {
 // NeverStarts is Unschedulable, and the Deployment exceeds its progress deadline after two seconds.
 func NeverStarts(csv, crd *unstructured.Unstructured) {
 	Unschedulable(csv, crd)
-	changeDeployment(csv, func(spec map[string]any) { spec["progressDeadlineSeconds"] = int64(2) })
+	ChangeDeployment(csv, func(spec map[string]any) { spec["progressDeadlineSeconds"] = int64(2) })
 }
 
 // SetLeastSize has the schema of a CustomResourceDefinition require a spec.size of at least that much.
@@ -65,7 +65,8 @@ func SetLeastSize(crd *unstructured.Unstructured, least float64) {
 	_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
 }
 
-func changeDeployment(csv *unstructured.Unstructured, change func(spec map[string]any)) {
+// ChangeDeployment changes the spec of the operator's Deployment.
+func ChangeDeployment(csv *unstructured.Unstructured, change func(spec map[string]any)) {
 	deployments, _, _ := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", "deployments")
 	change(deployments[0].(map[string]any)["spec"].(map[string]any))
 	_ = unstructured.SetNestedSlice(csv.Object, deployments, "spec", "install", "spec", "deployments") // it exists
