@@ -7,7 +7,6 @@ import (
 	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +17,6 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
@@ -75,17 +73,16 @@ func alerting(name string, after time.Duration) *v1alpha1.Probe {
 // collector returns a collector of those objects, of a manager that leads.
 func collector(t *testing.T, objects ...client.Object) *Operators {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	scheme.AddKnownTypes(olm.SchemeGroupVersion, &olm.CatalogSource{}, &olm.CatalogSourceList{}, &olm.InstallPlan{}, &olm.InstallPlanList{})
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, operatorsv2.AddToScheme, platformv1alpha1.AddToScheme, holdv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
+	installers, scheme := installer.Installers{olmv0.Installer{}, controllers.Held{}}, runtime.NewScheme()
+	for _, kind := range installers.Kinds() {
+		if err := kind.AddToScheme(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	leading := make(chan struct{})
 	close(leading)
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	out := NewOperators(installer.Installers{olmv0.Installer{}, controllers.Held{}}, reader, leading)
+	out := NewOperators(installers, reader, leading)
 	out.now = func() time.Time { return scraped }
 	for _, kind := range out.Kinds() {
 		out.Add(kind)
