@@ -102,8 +102,8 @@ type situation struct {
 	kubernetes string // version of the API server
 
 	requirements []olm.RequirementStatus // nil until they have been read
-	retry        time.Duration           // of requirements whose changes cause no event
 	explained    []olm.RequirementStatus // the same with detailed messages
+	retry        time.Duration           // of requirements whose changes cause no event
 	installer    func() (client.Client, error)
 }
 

@@ -61,13 +61,12 @@ func (r *Reconciler) readRivals(ctx context.Context, s *situation) (err error) {
 		return err
 	}
 	for _, owned := range s.csv.Spec.CustomResourceDefinitions.Owned {
-		list, err := r.owning(ctx, owned.Name)
+		list, err := r.indexed(ctx, IndexCRD, owned.Name)
 		if err != nil {
 			return err
 		}
-		for i := range list {
-			other := &list[i]
-			if other.Namespace == s.csv.Namespace || other.IsCopied() || !csvchain.Owns(other, owned.Name) || !precedes(other, s.csv) {
+		for _, other := range list {
+			if other.Namespace == s.csv.Namespace || !csvchain.Owns(other, owned.Name) || !precedes(other, s.csv) {
 				continue
 			}
 			if err := r.readRival(ctx, s, rival{csv: other, crd: owned.Name}); err != nil {
@@ -122,15 +121,6 @@ func (r *Reconciler) staticGroups(ctx context.Context, csv *v1alpha1.ClusterServ
 		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
 	})
 	return out, nil
-}
-
-// owning lists the CSVs of all namespaces that own or require a CustomResourceDefinition. Callers must not modify them.
-func (r *Reconciler) owning(ctx context.Context, crd string) ([]v1alpha1.ClusterServiceVersion, error) {
-	list := &v1alpha1.ClusterServiceVersionList{}
-	if err := r.Client.List(ctx, list, client.MatchingFields{IndexCRD: crd}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the ClusterServiceVersions for CustomResourceDefinition %s: %w", crd, err)
-	}
-	return list.Items, nil
 }
 
 // readRequirements reads whether the kinds that the operator owns and needs are on the cluster. The statuses have OLM's messages,

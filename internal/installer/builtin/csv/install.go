@@ -193,7 +193,7 @@ func (r *Reconciler) mergeOwners(ctx context.Context, s *situation, account *cor
 		if other == nil || other.UID != owner.UID || !other.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if others, err := r.indexed(ctx, other.Namespace, IndexReplaces, other.Name); err != nil {
+		if others, err := r.indexed(ctx, IndexReplaces, other.Name, client.InNamespace(other.Namespace)); err != nil {
 			return err
 		} else if successorOf(other.Name, slices.Values(others)) != nil {
 			continue

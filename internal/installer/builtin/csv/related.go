@@ -47,7 +47,7 @@ func (r *Reconciler) related(ctx context.Context, csv *v1alpha1.ClusterServiceVe
 // sharing returns the CSVs of the namespace that own or require one of the kinds of a CSV.
 func (r *Reconciler) sharing(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) (out []*v1alpha1.ClusterServiceVersion, err error) {
 	for _, crd := range crdsOf(csv) {
-		found, err := r.indexed(ctx, csv.Namespace, IndexCRD, crd)
+		found, err := r.indexed(ctx, IndexCRD, crd, client.InNamespace(csv.Namespace))
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func (r *Reconciler) chains(ctx context.Context, next ...*v1alpha1.ClusterServic
 
 // neighbours returns the CSV that a CSV replaces, and those that replace it.
 func (r *Reconciler) neighbours(ctx context.Context, csv *v1alpha1.ClusterServiceVersion) ([]*v1alpha1.ClusterServiceVersion, error) {
-	out, err := r.indexed(ctx, csv.Namespace, IndexReplaces, csv.Name)
+	out, err := r.indexed(ctx, IndexReplaces, csv.Name, client.InNamespace(csv.Namespace))
 	if err != nil || csv.Spec.Replaces == "" {
 		return out, err
 	}
@@ -103,12 +103,11 @@ func (r *Reconciler) cached(ctx context.Context, key types.NamespacedName) (*v1a
 	return csv, nil
 }
 
-// indexed returns the CSVs of a namespace under a key of an index, except copies.
-func (r *Reconciler) indexed(ctx context.Context, namespace, index, key string) ([]*v1alpha1.ClusterServiceVersion, error) {
+// indexed returns the CSVs under a key of an index, except copies. They are shared with the cache.
+func (r *Reconciler) indexed(ctx context.Context, index, key string, options ...client.ListOption) ([]*v1alpha1.ClusterServiceVersion, error) {
 	list := &v1alpha1.ClusterServiceVersionList{}
-	err := r.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{index: key}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return nil, fmt.Errorf("listing the ClusterServiceVersions of namespace %s with %s %q: %w", namespace, index, key, err)
+	if err := r.Client.List(ctx, list, append(options, client.MatchingFields{index: key}, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil, fmt.Errorf("listing the ClusterServiceVersions with %s %q: %w", index, key, err)
 	}
 	var out []*v1alpha1.ClusterServiceVersion
 	for i := range list.Items {
