@@ -73,6 +73,14 @@ status:
   - {group: apiextensions.k8s.io, version: v1, kind: CustomResourceDefinition, name: foos.example.com, status: Present, message: CRD is present}
   - {group: route.openshift.io, version: v1, kind: Route, name: Route, status: NotPresent, message: Native API does not exist}
 `
+		retried = `
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: InstallPlan
+metadata: {namespace: apps, name: install-x}
+spec: {approval: Automatic, approved: true, generation: 1, clusterServiceVersionNames: [foo.v1]}
+status: {phase: Installing, message: "retrying execution due to error: spec.size is too small"}
+`
 		failing = `
 ---
 apiVersion: operators.coreos.com/v1alpha1
@@ -87,6 +95,7 @@ status:
   - {phase: InstallReady, reason: AllRequirementsMet, message: attempting install}
 `
 	)
+	lost := strings.ReplaceAll(pending, "  requirementStatus:", "  conditions: [{phase: Succeeded}, {phase: Pending}]\n  requirementStatus:")
 	one, two := strings.ReplaceAll(group, "NAME", "one"), strings.ReplaceAll(group, "NAME", "two")
 	foreign, ours := strings.ReplaceAll(first, "FINALIZER", "example.com/nobody"), strings.ReplaceAll(first, "FINALIZER", "operators.coreos.com/csv-cleanup")
 	terminating := func(name string) string {
@@ -117,6 +126,11 @@ metadata: {name: ` + name + `, finalizers: [customresourcecleanup.apiextensions.
 			"Broken by CustomResourceDefinition backups.postgresql.cnpg.io"},
 		"Failing": {"OLM tries an installation that fails again and again.", sub + "status: {currentCSV: foo.v1}\n" + catalog + one + failing, []string{"foo", "-n", "apps"}, exitBroken,
 			"Broken by ClusterServiceVersion apps/foo.v1"},
+		"Lost": {"Nobody installs again what a version requires that has run.", sub + "status: {currentCSV: foo.v1}\n" + catalog + one + lost, []string{"foo", "-n", "apps"},
+			exitBroken, "couldn't be found: Route Route: Native API does not exist"},
+		"Retried": {"The InstallPlan that OLM cannot carry out explains the missing requirement.",
+			sub + "status: {currentCSV: foo.v1, installedCSV: foo.v1, state: AtLatestKnown, installPlanRef: {namespace: apps, name: install-x}}\n" + catalog + one + pending + retried,
+			[]string{"foo", "-n", "apps"}, exitBroken, "Broken by InstallPlan apps/install-x"},
 		"Requirement": {"OLM's message does not name the requirement.", sub + "status: {currentCSV: foo.v1}\n" + catalog + one + pending, []string{"foo", "-n", "apps"}, exitHeld,
 			"couldn't be found: Route Route: Native API does not exist"},
 	}

@@ -56,7 +56,7 @@ func withDefinitions(c installer.Cluster, operators []operator.Operator) []opera
 		op := &operators[i]
 		for _, crd := range owned[types.NamespacedName{Namespace: op.Namespace, Name: op.Installed}] {
 			op.Notices = append(op.Notices, misspelt[crd]...)
-			op.Blockers = append(op.Blockers, terminating[crd]...)
+			op.Blockers = slices.Concat(terminating[crd], op.Blockers) // its operator fails for no other reason
 		}
 	}
 	return operators

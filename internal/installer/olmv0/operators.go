@@ -201,20 +201,20 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 
 func isMet(r olm.RequirementStatus) bool { return r.Status == olm.RequirementStatusReasonPresent }
 
-// withUnmet returns the message of a ClusterServiceVersion with the requirements that are not met, which OLM's does not name.
-func withUnmet(csv *v1alpha1.ClusterServiceVersion) string {
+// unmet returns the requirements of a ClusterServiceVersion that are not met, to be appended to OLM's message, which does not name them.
+func unmet(csv *v1alpha1.ClusterServiceVersion) string {
 	const most = 5
-	var unmet []string
+	var out []string
 	for _, r := range csv.Status.RequirementStatus {
 		if isMet(r) || strings.Contains(csv.Status.Message, r.Name) {
 			continue
 		}
-		unmet = append(unmet, fmt.Sprintf("%s %s: %s", r.Kind, r.Name, cmp.Or(r.Message, string(r.Status))))
+		out = append(out, fmt.Sprintf("%s %s: %s", r.Kind, r.Name, cmp.Or(r.Message, string(r.Status))))
 	}
-	if csv.Status.Reason != olm.CSVReasonRequirementsNotMet || len(unmet) == 0 {
-		return csv.Status.Message
+	if csv.Status.Reason != olm.CSVReasonRequirementsNotMet || len(out) == 0 {
+		return ""
 	}
-	return csv.Status.Message + ": " + messages.List(unmet, most, "; ")
+	return ": " + messages.List(out, most, "; ")
 }
 
 // unfinished returns the object that OLM is processing for a Subscription, or has not begun to process, or nil.
@@ -225,19 +225,19 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 			Steps: []operator.Step{{To: "To see it", Command: fmt.Sprintf("kubectl describe %s -n %s %s", resource, sub.Namespace, name)}},
 		}
 	}
-	if csv := n.CSVs[sub.Status.CurrentCSV]; csv != nil {
-		if csv.Status.Phase == olm.CSVPhaseSucceeded {
-			return nil
-		}
-		out := to(v1alpha1.ClusterServiceVersionKind, "clusterserviceversion.operators.coreos.com", csv.Name)
-		out.Since, out.Reason = csv.CreationTimestamp, cmp.Or(string(csv.Status.Phase), "NotReconciled")
-		out.Message = cmp.Or(withUnmet(csv), "OLM has not begun to install it")
-		if failed := csvchain.LastFailure(csv); failed != nil { // OLM tries again and again, and is in another phase meanwhile
-			out.Broken, out.Reason, out.Message = true, string(failed.Reason), failed.Message
-		}
-		return out
-	}
+	csv := n.CSVs[sub.Status.CurrentCSV]
 	switch {
+	case csv != nil && csv.Status.Phase == olm.CSVPhaseSucceeded:
+		return nil
+	case retried(plan): // before the ClusterServiceVersion, whose requirements are in the InstallPlan
+		out := to(olm.InstallPlanKind, "installplan.operators.coreos.com", plan.Name)
+		out.Since, out.Broken, out.Reason, out.Message = plan.CreationTimestamp, true, string(plan.Status.Phase), plan.Status.Message
+		return out
+	case csv != nil:
+		out := to(v1alpha1.ClusterServiceVersionKind, "clusterserviceversion.operators.coreos.com", csv.Name)
+		out.Since = csv.CreationTimestamp
+		out.Reason, out.Message, out.Broken = progressOf(csv)
+		return out
 	case n.isUnread(InstallPlans) || n.isUnread(ClusterServiceVersions):
 		return nil
 	case plan != nil && plan.Status.Phase != olm.InstallPlanPhaseComplete:
@@ -256,6 +256,20 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 		return out
 	}
 	return nil
+}
+
+// progressOf returns the state of a ClusterServiceVersion that has not Succeeded, and whether it stays like that.
+func progressOf(csv *v1alpha1.ClusterServiceVersion) (reason, message string, stays bool) {
+	if failed := csvchain.LastFailure(csv); failed != nil { // OLM tries again and again, and is in another phase meanwhile
+		return string(failed.Reason), failed.Message + unmet(csv), true
+	}
+	lost := csv.Status.Phase == olm.CSVPhasePending && csvchain.Ran(csv) // nobody installs again what it requires
+	return cmp.Or(string(csv.Status.Phase), "NotReconciled"), cmp.Or(csv.Status.Message+unmet(csv), "OLM has not begun to install it"), lost
+}
+
+// retried reports whether OLM could not carry out an InstallPlan. It tries again for a minute before the phase is Failed.
+func retried(plan *olm.InstallPlan) bool {
+	return plan != nil && plan.Status.Phase == olm.InstallPlanPhaseInstalling && plan.Status.Message != ""
 }
 
 // undecided returns the kinds that may not be read and on which OLM's handling of a Subscription depends.
