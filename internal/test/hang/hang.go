@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
@@ -47,6 +49,10 @@ type Way struct {
 
 	// Then makes the version hang. It is called until it returns "". It may be nil.
 	Then Step
+
+	// Again is true if OLM may undo Then, which is repeated before each look. OLM carries out an InstallPlan once more while its cache is
+	// old, and each time removes the finalizer of a CustomResourceDefinition that is being deleted.
+	Again bool
 
 	// Heading is a regular expression for the first blocker that `why` prints, with its cause.
 	Heading string
@@ -180,22 +186,22 @@ var Ways = map[string]Way{
 	"source": {
 		Reason:    "The Subscription names a CatalogSource that does not exist.",
 		Subscribe: func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = "misspelt" },
-		Heading:   `Broken by`, Code: 3,
+		Heading:   `Broken by CatalogSource .*/misspelt\b`, Code: 3,
 	},
 	"package": {
 		Reason:    "The Subscription names a package that does not exist.",
 		Subscribe: func(sub *v1alpha1.Subscription) { sub.Spec.Package = "misspelt" },
-		Heading:   `Broken by`, Code: 3,
+		Heading:   `Broken by Subscription .* \(PackageNotFound\)`, Code: 3,
 	},
 	"channel": {
 		Reason:    "The Subscription names a channel that does not exist.",
 		Subscribe: func(sub *v1alpha1.Subscription) { sub.Spec.Channel = "misspelt" },
-		Heading:   `Broken by`, Code: 3,
+		Heading:   `Broken by Subscription .* \(ChannelNotFound\)`, Code: 3,
 	},
 	"start": {
 		Reason:    "The Subscription names a first version that does not exist.",
 		Subscribe: func(sub *v1alpha1.Subscription) { sub.Spec.StartingCSV = "misspelt.v1.0.0" },
-		Heading:   `Broken by`, Code: 3,
+		Heading:   `Broken by Subscription (?s:.*)misspelt\.v1\.0\.0`, Code: 3,
 	},
 	"manual": {
 		Reason:    "Nobody has approved the InstallPlan.",
@@ -220,7 +226,7 @@ var Ways = map[string]Way{
 		Reason: "A custom resource is invalid in the schema of the update.", Updates: true,
 		Change:  func(_, crd *unstructured.Unstructured) { testcatalog.SetLeastSize(crd, 3) },
 		Prepare: create("{apiVersion: NAME.example.com/v1, kind: KIND, metadata: {name: small}, spec: {size: 1}}"),
-		Heading: `Broken by`, Code: 3,
+		Heading: `Broken by InstallPlan (?s:.*)spec\.size`, Code: 3,
 	},
 	"finalizer": {
 		Reason: "The replaced version has a finalizer that nobody removes.", Updates: true,
@@ -230,25 +236,14 @@ var Ways = map[string]Way{
 		},
 		Heading: `(Waiting|Broken) by ClusterServiceVersion .* \(Terminating\)(?s:.*)example.com/nobody`, Code: 2, OLMCode: 3,
 	},
+	"definition": {
+		Reason: "The CustomResourceDefinition was deleted.",
+		Then:   deleteCRD, Again: true,
+		Heading: `Broken by ClusterServiceVersion (?s:.*)CustomResourceDefinition definitions\.definition\.example\.com`, Code: 3,
+	},
 	"terminating": {
 		Reason: "The CustomResourceDefinition was deleted, and a custom resource has a finalizer that nobody removes.",
-		Then: func(ctx context.Context, c client.Client, namespace, name string) string {
-			if missing := succeeded(ctx, c, namespace, Way{}.New(name)); missing != "" {
-				return missing
-			}
-			kept := create("{apiVersion: NAME.example.com/v1, kind: KIND, metadata: {name: kept, finalizers: [example.com/nobody]}}")
-			if failure := kept(ctx, c, namespace, name); failure != "" {
-				return failure
-			}
-			crd := &unstructured.Unstructured{}
-			crd.SetAPIVersion("apiextensions.k8s.io/v1")
-			crd.SetKind("CustomResourceDefinition")
-			crd.SetName(Way{}.New(name).CRD())
-			if err := c.Delete(ctx, crd); err != nil {
-				return err.Error()
-			}
-			return ""
-		},
+		Then:   keepTerminating, Again: true,
 		Heading: `Broken by CustomResourceDefinition .* \(Terminating\)`, Code: 3,
 	},
 }
@@ -318,16 +313,61 @@ func deletePods(ctx context.Context, c client.Client, namespace, name string) st
 	return ""
 }
 
-// succeeded returns why a version of an operator has not Succeeded, or "".
-func succeeded(ctx context.Context, c client.Client, namespace string, version testcatalog.Foo) string {
+// ran returns why a version of an operator has never Succeeded, or "".
+func ran(ctx context.Context, c client.Client, namespace string, version testcatalog.Foo) string {
 	csv := &v1alpha1.ClusterServiceVersion{}
 	if err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: version.CSV()}, csv); err != nil {
 		return err.Error()
 	}
-	if csv.Status.Phase != olm.CSVPhaseSucceeded {
+	if !csvchain.Ran(csv) {
 		return fmt.Sprintf("%s is %s: %s", csv.Name, csv.Status.Phase, csv.Status.Message)
 	}
 	return ""
+}
+
+// deleteCRD deletes the CustomResourceDefinition of an operator that has run.
+func deleteCRD(ctx context.Context, c client.Client, namespace, name string) string {
+	if missing := ran(ctx, c, namespace, Way{}.New(name)); missing != "" {
+		return missing
+	}
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: Way{}.New(name).CRD()}}
+	if err := c.Delete(ctx, crd); client.IgnoreNotFound(err) != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// keepTerminating deletes the CustomResourceDefinition of an operator that has run, after creating a custom resource with a finalizer.
+func keepTerminating(ctx context.Context, c client.Client, namespace, name string) string {
+	if missing := ran(ctx, c, namespace, Way{}.New(name)); missing != "" {
+		return missing
+	}
+	crd := &apiextensions.CustomResourceDefinition{}
+	switch err := c.Get(ctx, types.NamespacedName{Name: Way{}.New(name).CRD()}, crd); {
+	case apierrors.IsNotFound(err):
+		return applyCRD(ctx, c, name)
+	case err != nil:
+		return err.Error()
+	case crd.DeletionTimestamp != nil:
+		return ""
+	}
+	kept := create("{apiVersion: NAME.example.com/v1, kind: KIND, metadata: {name: kept, finalizers: [example.com/nobody]}}")
+	if failure := kept(ctx, c, namespace, name); failure != "" {
+		return failure
+	}
+	return deleteCRD(ctx, c, namespace, name)
+}
+
+// applyCRD creates the CustomResourceDefinition of an operator again.
+func applyCRD(ctx context.Context, c client.Client, name string) string {
+	published, err := testcatalog.Publish(Way{}.New(name))
+	if err != nil {
+		return err.Error()
+	}
+	if err := c.Create(ctx, published.Newest().Objects[0]); err != nil {
+		return err.Error()
+	}
+	return "its CustomResourceDefinition was deleted, and has been created again"
 }
 
 func patch(ctx context.Context, c client.Client, o client.Object, merge string) string {

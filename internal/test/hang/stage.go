@@ -45,6 +45,7 @@ type Stage struct {
 	OLM bool
 
 	namespaces map[string]string // by way
+	failures   []string          // printed once more at the end, where they are not lost among the objects and logs
 }
 
 // patience limits how long an operator is installed, and how long the command line may name another cause.
@@ -54,7 +55,12 @@ const patience = 2 * time.Minute
 func (s *Stage) Play(t *testing.T) {
 	t.Helper()
 	s.namespaces = map[string]string{}
-	t.Cleanup(func() { s.clear(t) })
+	t.Cleanup(func() {
+		s.clear(t)
+		for _, failure := range s.failures {
+			t.Log(failure)
+		}
+	})
 	s.Cluster.Create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: Node}})
 	names := slices.Sorted(maps.Keys(Ways))
 	var packages []testcatalog.Package
@@ -112,7 +118,7 @@ func (s *Stage) subscribe(t *testing.T, name string, way Way) {
 
 // installed waits until version 1.0.0 has Succeeded.
 func installed(ctx context.Context, c client.Client, namespace, name string) string {
-	return succeeded(ctx, c, namespace, Way{}.Old(name))
+	return ran(ctx, c, namespace, Way{}.Old(name))
 }
 
 // do repeats a step until it succeeds.
@@ -131,7 +137,8 @@ func (s *Stage) await(t *testing.T, name string, step func() string) {
 		last = step()
 		return last == "", nil
 	}); err != nil {
-		t.Errorf("%s: %s", name, last)
+		s.failures = append(s.failures, t.Name()+": "+last)
+		t.Errorf("%s: %s\nIts objects are:\n%s", name, last, s.objects(t, name))
 	}
 }
 
@@ -140,24 +147,39 @@ func (s *Stage) Check(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, name string, way Way) {
 		t.Helper()
-		s.checkWhy(t, name, way)
-		if text, code := s.run(t, "check", "--namespace="+s.namespaces[name]); code != s.code(way) {
-			t.Errorf("%s check exits with %d, want %d:\n%s", way.Reason, code, s.code(way), text)
-		}
+		s.checkWhy(t, name, way, func() []string { return nil })
+		s.look(t, name, way, func() string {
+			if text, code := s.run(t, "check", "--namespace="+s.namespaces[name]); code != s.code(way) {
+				return fmt.Sprintf("%s check exits with %d, want %d:\n%s", way.Reason, code, s.code(way), text)
+			}
+			return ""
+		})
 	})
 }
 
 // CheckArchive verifies the same for `why` with an archive of the cluster.
 func (s *Stage) CheckArchive(t *testing.T) {
 	t.Helper()
+	archive := s.gather(t)
+	s.each(t, func(t *testing.T, name string, way Way) {
+		t.Helper()
+		s.checkWhy(t, name, way, func() []string {
+			if way.Again {
+				return []string{"--from=" + s.gather(t)}
+			}
+			return []string{"--from=" + archive}
+		})
+	})
+}
+
+// gather returns an archive of the cluster.
+func (s *Stage) gather(t *testing.T) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "archive.tar.gz")
 	if text, code := s.run(t, "gather", "--output="+file); code != 0 {
 		t.Fatalf("gather exits with %d:\n%s", code, text)
 	}
-	s.each(t, func(t *testing.T, name string, way Way) {
-		t.Helper()
-		s.checkWhy(t, name, way, "--from="+file)
-	})
+	return file
 }
 
 func (s *Stage) each(t *testing.T, check func(*testing.T, string, Way)) {
@@ -168,19 +190,33 @@ func (s *Stage) each(t *testing.T, check func(*testing.T, string, Way)) {
 }
 
 // checkWhy waits until `why` names the cause: some are named once the operator hangs for a minute.
-func (s *Stage) checkWhy(t *testing.T, name string, way Way, args ...string) {
+func (s *Stage) checkWhy(t *testing.T, name string, way Way, flags func() []string) {
 	t.Helper()
 	want := way.Heading
 	if s.OLM {
 		want = cmp.Or(way.OLM, want)
 	}
 	heading := regexp.MustCompile(want)
-	s.await(t, name, func() string {
-		text, code := s.run(t, append([]string{"why", name, "--namespace=" + s.namespaces[name]}, args...)...)
+	s.look(t, name, way, func() string {
+		text, code := s.run(t, append([]string{"why", name, "--namespace=" + s.namespaces[name]}, flags()...)...)
 		if code != s.code(way) || !heading.MatchString(firstBlocker(text)) {
 			return fmt.Sprintf("%s why exits with %d, want %d, and its first blocker does not match %q:\n%s", way.Reason, code, s.code(way), want, text)
 		}
+		t.Log(firstBlocker(text))
 		return ""
+	})
+}
+
+// look repeats a check until it returns "", after what made the operator hang if that may have been undone.
+func (s *Stage) look(t *testing.T, name string, way Way, check func() string) {
+	t.Helper()
+	s.await(t, name, func() string {
+		if way.Again {
+			if undone := way.Then(t.Context(), s.Cluster.Client, s.namespaces[name], name); undone != "" {
+				return undone
+			}
+		}
+		return check()
 	})
 }
 
@@ -210,6 +246,21 @@ func (s *Stage) run(t *testing.T, args ...string) (string, int) {
 		t.Fatalf("running the command line (`make build` builds it): %v", err)
 	}
 	return out.String(), command.ProcessState.ExitCode()
+}
+
+// objects returns the objects of an operator as YAML.
+func (s *Stage) objects(t *testing.T, name string) string {
+	t.Helper()
+	var out []byte
+	for _, what := range []string{"subscriptions.operators.coreos.com,installplans,clusterserviceversions", "customresourcedefinition/" + Way{}.Old(name).CRD()} {
+		objects, err := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "controlplane", "kubectl"), "get", what, "--output=yaml",
+			"--kubeconfig="+s.Kubeconfig, "--namespace="+s.namespaces[name]).CombinedOutput()
+		if err != nil {
+			objects = fmt.Appendf(objects, "%v\n", err)
+		}
+		out = append(out, objects...)
+	}
+	return string(out)
 }
 
 // clear deletes everything, and the finalizers that would keep it.
