@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // BenchmarkInstallOne measures the time from a Subscription until its ClusterServiceVersion has Succeeded, for one
@@ -289,7 +290,8 @@ func (c *contender) countIdleRequests(t testing.TB) (requests, writes int) {
 	t.Helper()
 	since := c.cluster.AwaitIdle(t, 3*time.Second, c.agents...)
 	time.Sleep(30 * time.Second) // no event to wait for
-	for _, r := range c.cluster.RequestsOf(t, since, c.agents...) {
+	received := c.cluster.RequestsOf(t, since, c.agents...)
+	for _, r := range received {
 		if !r.IsWork() {
 			continue
 		}
@@ -298,6 +300,7 @@ func (c *contender) countIdleRequests(t testing.TB) (requests, writes int) {
 			writes++
 		}
 	}
+	t.Logf("%d requests in 30 s without changes\n%s", requests, testcluster.Tally(received))
 	return requests, writes
 }
 

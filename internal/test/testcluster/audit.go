@@ -164,7 +164,7 @@ func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration, agents ...string)
 		return time.Since(last) > quiet, nil
 	})
 	if err != nil {
-		t.Fatalf("%v does not come to rest: %v\n%s", agents, err, tally(c.RequestsOf(t, began, agents...)))
+		t.Fatalf("%v does not come to rest: %v\n%s", agents, err, Tally(c.RequestsOf(t, began, agents...)))
 	}
 	return time.Now()
 }
@@ -184,8 +184,8 @@ func (c *Cluster) AwaitNoneTerminating(t testing.TB) {
 	}
 }
 
-// tally counts the requests that are work, the most frequent first.
-func tally(requests []Request) string {
+// Tally counts the requests that are work, the most frequent first.
+func Tally(requests []Request) string {
 	counts := map[string]int{}
 	for _, r := range requests {
 		if r.IsWork() {
