@@ -67,7 +67,7 @@ func StepsTo(by operator.Ref, probe *v1alpha1.Probe) []operator.Step {
 	case v1alpha1.ProbeKind:
 		return stepsToBlocking(probe)
 	case "OperatorCondition":
-		return []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe operatorcondition.operators.coreos.com -n %s %s", by.Namespace, by.Name)}}
+		return []operator.Step{operator.Describe("To see why", "operatorcondition.operators.coreos.com", by.Namespace, by.Name)}
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func ByProbe(probe *v1alpha1.Probe) string { return "Probe " + probe.Namespace +
 func blockedBy(probe *v1alpha1.Probe, c metav1.Condition) operator.Blocker {
 	return operator.Blocker{
 		Impact: operator.Broken, By: ByProbe(probe), Reason: c.Reason, Since: c.LastTransitionTime, Cause: c.Message,
-		Steps: []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe probe.operators.coreos.com -n %s %s", probe.Namespace, probe.Name)}},
+		Steps: []operator.Step{operator.Describe("To see why", "probe.operators.coreos.com", probe.Namespace, probe.Name)},
 	}
 }
 

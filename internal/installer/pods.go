@@ -40,7 +40,7 @@ func troubleOf(pod *corev1.Pod, c Cluster) podTrouble {
 	switch scheduled := podCondition(pod, corev1.PodScheduled); {
 	case pod.DeletionTimestamp != nil:
 		out.reason, out.since = "Terminating", *pod.DeletionTimestamp
-		out.message = "the pod is being deleted"
+		out.message = "the pod is being deleted" + after(" from node ", pod.Spec.NodeName)
 		if len(pod.Finalizers) > 0 {
 			out.message += ", and has the finalizers " + strings.Join(pod.Finalizers, ", ")
 		}
@@ -69,6 +69,10 @@ func troubleOf(pod *corev1.Pod, c Cluster) podTrouble {
 		return out
 	}
 	out.message = fmt.Sprintf("the pod is %s, and not ready", cmp.Or(pod.Status.Phase, corev1.PodPending))
+	if node := pod.Spec.NodeName; node != "" && pod.Status.StartTime == nil {
+		out.message = fmt.Sprintf("the kubelet of node %s has not begun to start the pod", node)
+		out.steps = []operator.Step{operator.Describe("To see its node", "node", "", node)}
+	}
 	return out
 }
 

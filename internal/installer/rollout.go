@@ -219,7 +219,7 @@ func (r rollout) blocker(c Cluster, now time.Time) *operator.Blocker {
 		count = fmt.Sprintf("%d of %d new pods of %s are ready", min(ready, int(r.desired)), r.desired, r.Ref)
 	}
 	describe := func(kind, name string) []operator.Step {
-		return []operator.Step{{To: "To see it", Command: fmt.Sprintf("kubectl describe %s -n %s %s", kind, r.Namespace, name)}}
+		return []operator.Step{operator.Describe("To see it", kind, r.Namespace, name)}
 	}
 	switch {
 	case r.failure != nil && int32(len(pods)) < r.desired:

@@ -146,6 +146,14 @@ func TestExplain(t *testing.T) {
 				"kubectl describe pod -n foo new-1",
 			},
 		},
+		"Node": {
+			reason:  "A kubelet acknowledges a pod with its start time.",
+			objects: with(pod("new", func(p *corev1.Pod) { p.Spec.NodeName = "one" })),
+			want: []string{
+				"Waiting by Pod foo/new-1, NotReady since 200: 0 of 1 new pods of Deployment foo/foo are ready: the kubelet of node one has not begun to start the pod",
+				"kubectl describe pod -n foo new-1", "kubectl describe node one",
+			},
+		},
 		"Mount": {
 			reason:  "An Event has the cause if the status has none.",
 			objects: with(pod("new", withContainer(waitingFor("ContainerCreating", ""), 0, nil)), warningAbout("Pod", "new-1", "FailedMount", "no Secret certs")),

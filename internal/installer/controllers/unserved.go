@@ -69,6 +69,6 @@ func operatorNotFound(crd string) operator.Blocker {
 		Cause: fmt.Sprintf("No operator was found that serves %s, so its annotation %s holds no update: no ClusterServiceVersion owns it, "+
 			"and no workload runs as a service account whose roles name its API group and let it update the status. "+
 			"If one serves it nevertheless, create a Probe that names the operator in spec.operator", crd, v1alpha1.AnnotationUpgradeable),
-		Steps: []operator.Step{{To: "To see it", Command: "kubectl describe customresourcedefinition " + crd}},
+		Steps: []operator.Step{operator.Describe("To see it", "customresourcedefinition", "", crd)},
 	}
 }

@@ -152,7 +152,7 @@ func origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionConditionType) (s
 		named("ClusterServiceVersion", "clusterserviceversion.operators.coreos.com", sub.Namespace, sub.Status.InstalledCSV)
 	default: // it is about the Subscription itself
 	}
-	return kind + " " + namespace + "/" + name, operator.Step{To: "To see why", Command: fmt.Sprintf("kubectl describe %s -n %s %s", resource, namespace, name)}
+	return kind + " " + namespace + "/" + name, operator.Describe("To see why", resource, namespace, name)
 }
 
 // heldUpdate returns the blockers of an update that a gate holds, one for each hold.
@@ -234,7 +234,7 @@ func failedCSV(csv *v1alpha1.ClusterServiceVersion) *operator.Blocker {
 	}
 	out := &operator.Blocker{
 		Impact: operator.Broken, By: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, Reason: string(csv.Status.Reason), Cause: csv.Status.Message,
-		Steps: []operator.Step{{To: "To see why", Command: fmt.Sprintf("kubectl describe clusterserviceversion.operators.coreos.com -n %s %s", csv.Namespace, csv.Name)}},
+		Steps: []operator.Step{operator.Describe("To see why", "clusterserviceversion.operators.coreos.com", csv.Namespace, csv.Name)},
 	}
 	if csv.Status.LastTransitionTime != nil {
 		out.Since = *csv.Status.LastTransitionTime
@@ -256,7 +256,7 @@ func lingering(csv *v1alpha1.ClusterServiceVersion) *operator.Blocker {
 	return &operator.Blocker{
 		Impact: operator.Waiting, By: by, Reason: "Terminating", Since: *csv.DeletionTimestamp,
 		Cause: by + " is being deleted, and waits for its finalizers: " + strings.Join(finalizers, ", "),
-		Steps: []operator.Step{{To: "To see it", Command: fmt.Sprintf("kubectl describe clusterserviceversion.operators.coreos.com -n %s %s", csv.Namespace, csv.Name)}},
+		Steps: []operator.Step{operator.Describe("To see it", "clusterserviceversion.operators.coreos.com", csv.Namespace, csv.Name)},
 	}
 }
 

@@ -222,7 +222,7 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 	to := func(kind, resource, name string) *operator.Unfinished {
 		return &operator.Unfinished{
 			Ref:   operator.Ref{Kind: kind, Namespace: sub.Namespace, Name: name},
-			Steps: []operator.Step{{To: "To see it", Command: fmt.Sprintf("kubectl describe %s -n %s %s", resource, sub.Namespace, name)}},
+			Steps: []operator.Step{operator.Describe("To see it", resource, sub.Namespace, name)},
 		}
 	}
 	csv := n.CSVs[sub.Status.CurrentCSV]

@@ -117,7 +117,7 @@ var Ways = map[string]Way{
 	},
 	"node": {
 		Reason: "The kubelet of the pod's node does not run.", Change: absent,
-		Heading: `Waiting by Pod .* \(NotReady\)`, Code: 2,
+		Heading: `Waiting by Pod .* \(NotReady\)(?s:.*)kubelet of node without-kubelet`, Code: 2,
 	},
 	"quota": {
 		Reason:    "A ResourceQuota allows no further pod.",
@@ -187,6 +187,15 @@ var Ways = map[string]Way{
 		Reason:    "The Subscription names a CatalogSource that does not exist.",
 		Subscribe: func(sub *v1alpha1.Subscription) { sub.Spec.CatalogSource = "misspelt" },
 		Heading:   `Broken by CatalogSource .*/misspelt\b`, Code: 3,
+	},
+	"unreachable": {
+		Reason: "The catalog cannot be reached.",
+		Manifests: "{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: away}, " +
+			"spec: {sourceType: grpc, address: '127.0.0.1:1'}}",
+		Subscribe: func(sub *v1alpha1.Subscription) {
+			sub.Spec.CatalogSource, sub.Spec.CatalogSourceNamespace = "away", sub.Namespace
+		},
+		Heading: `Broken by CatalogSource .*/away\b`, Code: 3,
 	},
 	"package": {
 		Reason:    "The Subscription names a package that does not exist.",
