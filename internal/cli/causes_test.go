@@ -126,7 +126,7 @@ metadata: {name: ` + name + `, finalizers: [customresourcecleanup.apiextensions.
 			"Broken by CustomResourceDefinition backups.postgresql.cnpg.io"},
 		"Failing": {"OLM tries an installation that fails again and again.", sub + "status: {currentCSV: foo.v1}\n" + catalog + one + failing, []string{"foo", "-n", "apps"}, exitBroken,
 			"Broken by ClusterServiceVersion apps/foo.v1"},
-		"Lost": {"Nobody installs again what a version requires that has run.", sub + "status: {currentCSV: foo.v1}\n" + catalog + one + lost, []string{"foo", "-n", "apps"},
+		"Lost": {"Nobody restores the requirements of a version that has run.", sub + "status: {currentCSV: foo.v1}\n" + catalog + one + lost, []string{"foo", "-n", "apps"},
 			exitBroken, "couldn't be found: Route Route: Native API does not exist"},
 		"Retried": {"The InstallPlan that OLM cannot carry out explains the missing requirement.",
 			sub + "status: {currentCSV: foo.v1, installedCSV: foo.v1, state: AtLatestKnown, installPlanRef: {namespace: apps, name: install-x}}\n" + catalog + one + pending + retried,

@@ -68,11 +68,12 @@ func troubleOf(pod *corev1.Pod, c Cluster) podTrouble {
 		}
 		return out
 	}
-	out.message = fmt.Sprintf("the pod is %s, and not ready", cmp.Or(pod.Status.Phase, corev1.PodPending))
 	if node := pod.Spec.NodeName; node != "" && pod.Status.StartTime == nil {
 		out.message = fmt.Sprintf("the kubelet of node %s has not begun to start the pod", node)
 		out.steps = []operator.Step{operator.Describe("To see its node", "node", "", node)}
+		return out
 	}
+	out.message = fmt.Sprintf("the pod is %s, and not ready", cmp.Or(pod.Status.Phase, corev1.PodPending))
 	return out
 }
 

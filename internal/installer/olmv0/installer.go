@@ -54,10 +54,12 @@ func withDefinitions(c installer.Cluster, operators []operator.Operator) []opera
 	}
 	for i := range operators {
 		op := &operators[i]
+		var deleted []operator.Blocker // before others: its operator fails because of them
 		for _, crd := range owned[types.NamespacedName{Namespace: op.Namespace, Name: op.Installed}] {
 			op.Notices = append(op.Notices, misspelt[crd]...)
-			op.Blockers = slices.Concat(terminating[crd], op.Blockers) // its operator fails for no other reason
+			deleted = append(deleted, terminating[crd]...)
 		}
+		op.Blockers = append(deleted, op.Blockers...)
 	}
 	return operators
 }

@@ -203,6 +203,9 @@ func isMet(r olm.RequirementStatus) bool { return r.Status == olm.RequirementSta
 
 // unmet returns the requirements of a ClusterServiceVersion that are not met, to be appended to OLM's message, which does not name them.
 func unmet(csv *v1alpha1.ClusterServiceVersion) string {
+	if csv.Status.Reason != olm.CSVReasonRequirementsNotMet {
+		return ""
+	}
 	const most = 5
 	var out []string
 	for _, r := range csv.Status.RequirementStatus {
@@ -211,7 +214,7 @@ func unmet(csv *v1alpha1.ClusterServiceVersion) string {
 		}
 		out = append(out, fmt.Sprintf("%s %s: %s", r.Kind, r.Name, cmp.Or(r.Message, string(r.Status))))
 	}
-	if csv.Status.Reason != olm.CSVReasonRequirementsNotMet || len(out) == 0 {
+	if len(out) == 0 {
 		return ""
 	}
 	return ": " + messages.List(out, most, "; ")
@@ -225,14 +228,18 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 			Steps: []operator.Step{operator.Describe("To see it", resource, sub.Namespace, name)},
 		}
 	}
+	ofPlan := func() *operator.Unfinished {
+		out := to(olm.InstallPlanKind, "installplan.operators.coreos.com", plan.Name)
+		out.Since, out.Broken, out.Reason = plan.CreationTimestamp, retried(plan), cmp.Or(string(plan.Status.Phase), "NotReconciled")
+		out.Message = cmp.Or(plan.Status.Message, "it installs "+strings.Join(plan.Spec.ClusterServiceVersionNames, ", "))
+		return out
+	}
 	csv := n.CSVs[sub.Status.CurrentCSV]
 	switch {
 	case csv != nil && csv.Status.Phase == olm.CSVPhaseSucceeded:
 		return nil
 	case retried(plan): // before the ClusterServiceVersion, whose requirements are in the InstallPlan
-		out := to(olm.InstallPlanKind, "installplan.operators.coreos.com", plan.Name)
-		out.Since, out.Broken, out.Reason, out.Message = plan.CreationTimestamp, true, string(plan.Status.Phase), plan.Status.Message
-		return out
+		return ofPlan()
 	case csv != nil:
 		out := to(v1alpha1.ClusterServiceVersionKind, "clusterserviceversion.operators.coreos.com", csv.Name)
 		out.Since = csv.CreationTimestamp
@@ -241,10 +248,7 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 	case n.isUnread(InstallPlans) || n.isUnread(ClusterServiceVersions):
 		return nil
 	case plan != nil && plan.Status.Phase != olm.InstallPlanPhaseComplete:
-		out := to(olm.InstallPlanKind, "installplan.operators.coreos.com", plan.Name)
-		out.Since, out.Reason = plan.CreationTimestamp, cmp.Or(string(plan.Status.Phase), "NotReconciled")
-		out.Message = cmp.Or(plan.Status.Message, "it installs "+strings.Join(plan.Spec.ClusterServiceVersionNames, ", "))
-		return out
+		return ofPlan()
 	case sub.Status.CurrentCSV == "" && sub.Status.InstalledCSV == "":
 		out := to(v1alpha1.SubscriptionKind, "subscription.operators.coreos.com", sub.Name)
 		out.Since, out.Reason = sub.CreationTimestamp, v1alpha1.ReasonNewestNotKnown
@@ -263,7 +267,7 @@ func progressOf(csv *v1alpha1.ClusterServiceVersion) (reason, message string, st
 	if failed := csvchain.LastFailure(csv); failed != nil { // OLM tries again and again, and is in another phase meanwhile
 		return string(failed.Reason), failed.Message + unmet(csv), true
 	}
-	lost := csv.Status.Phase == olm.CSVPhasePending && csvchain.Ran(csv) // nobody installs again what it requires
+	lost := csv.Status.Phase == olm.CSVPhasePending && csvchain.Ran(csv) // nobody restores its requirements
 	return cmp.Or(string(csv.Status.Phase), "NotReconciled"), cmp.Or(csv.Status.Message+unmet(csv), "OLM has not begun to install it"), lost
 }
 
