@@ -45,7 +45,6 @@ type Stage struct {
 	OLM bool
 
 	namespaces map[string]string // by way
-	failures   []string          // printed once more at the end, where they are not lost among the objects and logs
 }
 
 // patience limits how long an operator is installed, and how long the command line may name another cause.
@@ -55,12 +54,7 @@ const patience = 2 * time.Minute
 func (s *Stage) Play(t *testing.T) {
 	t.Helper()
 	s.namespaces = map[string]string{}
-	t.Cleanup(func() {
-		s.clear(t)
-		for _, failure := range s.failures {
-			t.Log(failure)
-		}
-	})
+	t.Cleanup(func() { s.clear(t) })
 	s.Cluster.Create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: Node}})
 	names := slices.Sorted(maps.Keys(Ways))
 	var packages []testcatalog.Package
@@ -137,7 +131,7 @@ func (s *Stage) await(t *testing.T, name string, step func() string) {
 		last = step()
 		return last == "", nil
 	}); err != nil {
-		s.failures = append(s.failures, t.Name()+": "+last)
+		testcluster.FailsBecause(t, last)
 		t.Errorf("%s: %s\nIts objects are:\n%s", name, last, s.objects(t, name))
 	}
 }

@@ -40,14 +40,35 @@ func (c *Cluster) AwaitWithin(t testing.TB, timeout time.Duration, o client.Obje
 	})
 	if err != nil {
 		reason := fmt.Sprintf("%T %s: %v: %s", o, key, err, last)
-		reasons.Store(t.Name(), reason)
+		FailsBecause(t, reason)
 		t.Fatalf("%s\nis:\n%s", reason, Print(o))
 	}
 }
 
-// reasons has the last result of a wait that timed out, by the name of the test. It is printed again below the logs, since CI may show only the
-// end of an output.
-var reasons sync.Map
+// reasons has the last results of waits that timed out, with the names of their tests.
+var reasons struct {
+	sync.Mutex
+	all [][2]string
+}
+
+// FailsBecause remembers the last result of a wait that timed out. It is printed again below the logs of the test or of the one that it is part
+// of, since CI may show only the end of an output.
+func FailsBecause(t testing.TB, reason string) {
+	reasons.Lock()
+	defer reasons.Unlock()
+	reasons.all = append(reasons.all, [2]string{t.Name(), reason})
+}
+
+// logReasons logs why a test or its parts fail.
+func logReasons(t testing.TB) {
+	reasons.Lock()
+	defer reasons.Unlock()
+	for _, r := range reasons.all {
+		if test, reason := r[0], r[1]; test == t.Name() || strings.HasPrefix(test, t.Name()+"/") {
+			t.Logf("%s fails because of\n%s", test, reason)
+		}
+	}
+}
 
 // AwaitGone waits until an object does not exist.
 func (c *Cluster) AwaitGone(t testing.TB, o client.Object) {

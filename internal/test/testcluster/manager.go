@@ -481,9 +481,7 @@ func (p *process) logTail(t testing.TB) {
 			t.Logf("it was doing:\n%s", goroutine)
 		}
 	}
-	if reason, found := reasons.Load(t.Name()); found {
-		t.Logf("the test fails because of\n%s", reason)
-	}
+	logReasons(t)
 }
 
 // Account creates a service account in a namespace, and gives it a ClusterRole for the whole cluster.
