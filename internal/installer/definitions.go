@@ -15,9 +15,27 @@ import (
 // optIns is how the annotations begin with which an author opts in.
 var optIns = strings.TrimSuffix(v1alpha1.AnnotationUpgradeable, ".Upgradeable")
 
-// Misspelt returns a notice for each annotation of a CustomResourceDefinition that begins as an opt-in of its author does, and has no
+// AddDefinitions adds the problems of CustomResourceDefinitions to the operators that have them: opt-ins without effect, and deletions.
+// These come first, since an operator fails because of them.
+func AddDefinitions(c Cluster, operators []operator.Operator, of func(operator.Operator) []string) {
+	misspelt, terminating := misspelt(c), terminating(c)
+	if len(misspelt)+len(terminating) == 0 {
+		return
+	}
+	for i := range operators {
+		op := &operators[i]
+		var deleted []operator.Blocker
+		for _, crd := range of(*op) {
+			op.Notices = append(op.Notices, misspelt[crd]...)
+			deleted = append(deleted, terminating[crd]...)
+		}
+		op.Blockers = append(deleted, op.Blockers...)
+	}
+}
+
+// misspelt returns a notice for each annotation of a CustomResourceDefinition that begins as an opt-in of its author does, and has no
 // effect, by the name of the CustomResourceDefinition. A policy warns its author, but not users who install it with a package.
-func Misspelt(c Cluster) map[string][]operator.Blocker {
+func misspelt(c Cluster) map[string][]operator.Blocker {
 	out := map[string][]operator.Blocker{}
 	for crd := range each[metav1.PartialObjectMetadata](c) {
 		for _, key := range slices.Sorted(maps.Keys(crd.Annotations)) {
@@ -35,9 +53,9 @@ func Misspelt(c Cluster) map[string][]operator.Blocker {
 	return out
 }
 
-// Terminating returns the blockers of CustomResourceDefinitions that are being deleted, by their names. Their deletion waits for the
+// terminating returns the blockers of CustomResourceDefinitions that are being deleted, by their names. Their deletion waits for the
 // finalizers of custom resources, while operators run on as if nothing had happened.
-func Terminating(c Cluster) map[string][]operator.Blocker {
+func terminating(c Cluster) map[string][]operator.Blocker {
 	out := map[string][]operator.Blocker{}
 	for crd := range each[metav1.PartialObjectMetadata](c) {
 		if crd.DeletionTimestamp == nil {

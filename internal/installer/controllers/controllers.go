@@ -48,16 +48,11 @@ func (Installer) Operators(c installer.Cluster) []operator.Operator {
 		workloads[of] = append(workloads[of], w.Workload)
 		definitions[of] = definitions[of].Union(sets.New(w.Definitions...))
 	}
-	misspelt, terminating := installer.Misspelt(c), installer.Terminating(c)
 	out := make([]operator.Operator, 0, len(workloads))
 	for of, some := range workloads {
-		op := describe(of, some, c)
-		for _, name := range sets.List(definitions[of]) {
-			op.Notices = append(op.Notices, misspelt[name]...)
-			op.Blockers = append(op.Blockers, terminating[name]...)
-		}
-		out = append(out, op)
+		out = append(out, describe(of, some, c))
 	}
+	installer.AddDefinitions(c, out, func(op operator.Operator) []string { return sets.List(definitions[op.Reference]) })
 	return operator.Sorted(out)
 }
 

@@ -40,27 +40,17 @@ func (Installer) Operators(c installer.Cluster) []operator.Operator {
 	return withDefinitions(c, withUserHolds(c, Operators(clusterOf(c))))
 }
 
-// withDefinitions adds the problems of CustomResourceDefinitions to the operators that own them: opt-ins that have no effect, and deletions.
+// withDefinitions adds the problems of the CustomResourceDefinitions that the ClusterServiceVersions of operators own.
 func withDefinitions(c installer.Cluster, operators []operator.Operator) []operator.Operator {
-	misspelt, terminating := installer.Misspelt(c), installer.Terminating(c)
-	if len(misspelt)+len(terminating) == 0 {
-		return operators
-	}
 	owned := map[types.NamespacedName][]string{}
 	for _, csv := range installer.Values[v1alpha1.ClusterServiceVersion](c) {
 		for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
 			owned[nameOf(&csv)] = append(owned[nameOf(&csv)], d.Name)
 		}
 	}
-	for i := range operators {
-		op := &operators[i]
-		var deleted []operator.Blocker // before others: its operator fails because of them
-		for _, crd := range owned[types.NamespacedName{Namespace: op.Namespace, Name: op.Installed}] {
-			op.Notices = append(op.Notices, misspelt[crd]...)
-			deleted = append(deleted, terminating[crd]...)
-		}
-		op.Blockers = append(deleted, op.Blockers...)
-	}
+	installer.AddDefinitions(c, operators, func(op operator.Operator) []string {
+		return owned[types.NamespacedName{Namespace: op.Namespace, Name: op.Installed}]
+	})
 	return operators
 }
 
