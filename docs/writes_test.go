@@ -40,7 +40,7 @@ func TestWrites(t *testing.T) {
 			t.Errorf("writes.md has no row for %s, which writes to the API server", w)
 		}
 	}
-	tests := declaredTests(t, "..")
+	tests := declaredTests(t)
 	for w, named := range rows {
 		if !slices.Contains(writers, w) {
 			t.Errorf("writes.md has a row for %s, which does not write to the API server", w)
@@ -65,18 +65,20 @@ var (
 	testFunc   = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 )
 
-// declaredTests returns the names of all tests in a folder.
-func declaredTests(t *testing.T, folder string) map[string]bool {
+// declaredTests returns the tests of the repository, by name and by folder.name.
+func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()
+	const root = ".."
 	out := map[string]bool{}
-	err := filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
 		for _, found := range testFunc.FindAllStringSubmatch(read(t, path), -1) {
-			out[found[1]] = true
+			out[found[1]], out[folder+"."+found[1]] = true, true
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
