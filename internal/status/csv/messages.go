@@ -10,7 +10,7 @@ import (
 
 // MessageInterval is the minimum time between writes of a status whose messages alone change. While deployments start,
 // messages change with every pod.
-const MessageInterval = time.Second
+const MessageInterval = 3 * time.Second
 
 // SameExceptMessages reports whether two statuses differ at most in messages, update times and the list of requirements.
 func SameExceptMessages(a, b v1alpha1.ClusterServiceVersionStatus) bool {

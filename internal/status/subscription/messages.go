@@ -14,7 +14,7 @@ import (
 
 // MessageInterval is the minimum time between writes of a status whose messages alone change, as they do with every pod
 // of an operator that starts.
-const MessageInterval = time.Second
+const MessageInterval = 3 * time.Second
 
 // SameExceptMessages reports whether two statuses differ at most in messages and LastUpdated.
 func SameExceptMessages(a, b v1alpha1.SubscriptionStatus) bool {

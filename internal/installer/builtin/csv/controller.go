@@ -195,11 +195,14 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 		log.FromContext(ctx).V(2).Info("Skipping the status update, since nothing changed")
 		return nil
 	}
-	if last := s.csv.Status.LastUpdateTime; last != nil && in.Now.Sub(last.Time) < csvstatus.MessageInterval &&
-		csvstatus.SameExceptMessages(status, s.csv.Status) {
-		v.Again = csvstatus.MessageInterval
-		log.FromContext(ctx).V(1).Info("Delaying the status update, since only messages changed", "requeueAfter", v.Again)
-		return nil
+	if last := s.csv.Status.LastUpdateTime; last != nil && csvstatus.SameExceptMessages(status, s.csv.Status) {
+		if wait := csvstatus.MessageInterval - in.Now.Sub(last.Time); wait > 0 {
+			if v.Again == 0 || v.Again > wait {
+				v.Again = wait
+			}
+			log.FromContext(ctx).V(1).Info("Delaying the status update, since only messages changed", "requeueAfter", v.Again)
+			return nil
+		}
 	}
 	if status.Phase != s.csv.Status.Phase {
 		log.FromContext(ctx).Info("Changed ClusterServiceVersion phase", "from", s.csv.Status.Phase, "to", status.Phase, "reason", status.Reason, "message",

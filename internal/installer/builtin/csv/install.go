@@ -324,10 +324,10 @@ func (r *Reconciler) health(ctx context.Context, s *situation, rendered install.
 	case ran && !working:
 		return fails(v1alpha1.CSVReasonComponentUnhealthy, listed(waits)), nil
 	}
-	return &Verdict{Phase: olm.CSVPhaseInstalling, Reason: v1alpha1.CSVReasonInstallWaiting, Message: listed(waits), Again: slow}, nil
+	return &Verdict{Phase: olm.CSVPhaseInstalling, Reason: v1alpha1.CSVReasonInstallWaiting, Message: listed(waits), Again: max(slow, r.backOff(s))}, nil
 }
 
-// slow is how long a rollout may take before its pods are read, and after which they are read again: no event reports their troubles.
+// slow is how long a rollout may take before its pods are read. They are read again less and less often: no event reports their troubles.
 const slow = 15 * time.Second
 
 // takesLong reports whether a rollout has not progressed for a while.

@@ -187,8 +187,9 @@ func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, stat
 	if equality.Semantic.DeepEqual(status, sub.Status) {
 		return 0, nil
 	}
-	if r.Now().Sub(sub.Status.LastUpdated.Time) < subscriptionstatus.MessageInterval && subscriptionstatus.SameExceptMessages(status, sub.Status) {
-		return subscriptionstatus.MessageInterval, nil
+	wait := subscriptionstatus.MessageInterval - r.Now().Sub(sub.Status.LastUpdated.Time)
+	if wait > 0 && subscriptionstatus.SameExceptMessages(status, sub.Status) {
+		return wait, nil
 	}
 	if status.UpToDate != sub.Status.UpToDate || status.InstalledCSV != sub.Status.InstalledCSV {
 		log.FromContext(ctx).Info("Subscription changed", "subscription", sub.Name, "installed", status.InstalledCSV, "upToDate", status.UpToDate, "message",
