@@ -84,7 +84,7 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 			}
 		}
 		op.Blockers = append(found, op.Blockers...)
-		if u := op.Unfinished; len(op.Blockers) == 0 && u != nil && (u.Broken || now.Sub(u.Since.Time) > patience) {
+		if u := op.Unfinished; len(op.Blockers) == 0 && u != nil && (u.Broken || u.External || now.Sub(u.Since.Time) > patience) {
 			impact := operator.Waiting
 			if u.Broken {
 				impact = operator.Broken

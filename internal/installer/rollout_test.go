@@ -225,6 +225,11 @@ func TestExplain(t *testing.T) {
 			unfinished: unresolved,
 			want:       []string{"Waiting by Subscription foo/foo, NotResolved since 200: nobody"},
 		},
+		"External": {
+			reason: "Time does not change what it waits for.", second: 250,
+			unfinished: &operator.Unfinished{Ref: unresolved.Ref, Reason: "Pending", Message: "too old", Since: at(200), External: true},
+			want:       []string{"Waiting by Subscription foo/foo, Pending since 200: too old"},
+		},
 		"Begun": {
 			reason: "One that has just begun may take a moment.", second: 250,
 			unfinished: unresolved,

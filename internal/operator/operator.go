@@ -91,6 +91,9 @@ type Unfinished struct {
 	// Broken is true if it has failed, or does not end before a user does something.
 	Broken bool
 
+	// External is true if it waits for something that is not part of it, such as a later version of Kubernetes.
+	External bool
+
 	// Steps are the actions that a user can take if it takes long.
 	Steps []Step
 }

@@ -201,6 +201,16 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 
 func isMet(r olm.RequirementStatus) bool { return r.Status == olm.RequirementStatusReasonPresent }
 
+// isExternal reports whether a requirement is not met that nothing in the bundle meets: a version of Kubernetes, or a native API. Others
+// are met in the course of an update, when its objects have been created and the replaced version has gone.
+func isExternal(r olm.RequirementStatus) bool {
+	switch r.Kind {
+	case "CustomResourceDefinition", "APIService", "ServiceAccount":
+		return false
+	}
+	return !isMet(r)
+}
+
 // unmet returns the requirements of a ClusterServiceVersion that are not met, to be appended to OLM's message, which does not name them.
 func unmet(csv *v1alpha1.ClusterServiceVersion) string {
 	if csv.Status.Reason != olm.CSVReasonRequirementsNotMet {
@@ -244,6 +254,7 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 		out := to(v1alpha1.ClusterServiceVersionKind, "clusterserviceversion.operators.coreos.com", csv.Name)
 		out.Since = csv.CreationTimestamp
 		out.Reason, out.Message, out.Broken = progressOf(csv)
+		out.External = csv.Status.Reason == olm.CSVReasonRequirementsNotMet && slices.ContainsFunc(csv.Status.RequirementStatus, isExternal)
 		return out
 	case n.isUnread(InstallPlans) || n.isUnread(ClusterServiceVersions):
 		return nil

@@ -466,6 +466,32 @@ func TestWorstFirst(t *testing.T) {
 	}
 }
 
+// TestExternalRequirements verifies which requirements an update does not meet by itself: these are reported at once.
+func TestExternalRequirements(t *testing.T) {
+	const absent, unsatisfied = olm.RequirementStatusReasonNotPresent, olm.RequirementStatusReasonPresentNotSatisfied
+	for name, tc := range map[string]struct {
+		reason      string
+		requirement olm.RequirementStatus
+		want        bool
+	}{
+		"Kubernetes": {"It stays that version.", olm.RequirementStatus{Kind: "ClusterServiceVersion", Name: "foo.v2", Status: unsatisfied}, true},
+		"Native":     {"No bundle of the update has it.", olm.RequirementStatus{Group: "route.openshift.io", Kind: "Route", Status: absent}, true},
+		"Served":     {"It is met.", olm.RequirementStatus{Group: "route.openshift.io", Kind: "Route", Status: olm.RequirementStatusReasonPresent}, false},
+		"CRD":        {"The update creates it.", olm.RequirementStatus{Kind: "CustomResourceDefinition", Name: "foos.example.com", Status: absent}, false},
+		"Account":    {"The replaced version has it until it goes.", olm.RequirementStatus{Kind: "ServiceAccount", Name: "foo", Status: unsatisfied}, false},
+	} {
+		next := csv("foo.v2", "foo.v1", olm.CSVPhasePending)
+		next.Status.Reason, next.Status.RequirementStatus = olm.CSVReasonRequirementsNotMet, []olm.RequirementStatus{tc.requirement}
+		in := Cluster{
+			Subscriptions: []v1alpha1.Subscription{sub("foo.v1", "foo.v2")}, CatalogSources: []olm.CatalogSource{catalog()},
+			ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseReplacing), next},
+		}
+		if got := Operators(in)[0].Unfinished; got == nil || got.External != tc.want {
+			t.Errorf("%s: %+v; want External %t: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}
+
 // TestLimitedByUser verifies that an operator that is as new as its user allows has the message about the newer version.
 func TestLimitedByUser(t *testing.T) {
 	in := Cluster{
