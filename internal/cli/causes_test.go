@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestCauses verifies that `why` names causes that no condition of a Subscription reports.
@@ -106,6 +107,7 @@ kind: CustomResourceDefinition
 metadata: {name: ` + name + `, finalizers: [customresourcecleanup.apiextensions.k8s.io], ` + deleted + `}
 `
 	}
+	young := strings.ReplaceAll(sub, "2025-01-01T00:00:00Z", time.Now().UTC().Format(time.RFC3339))
 	cases := map[string]struct {
 		reason  string
 		objects string
@@ -113,6 +115,7 @@ metadata: {name: ` + name + `, finalizers: [customresourcecleanup.apiextensions.
 		code    int
 		want    string
 	}{
+		"NoGroupYet": {"Nobody creates it as a part of the installation.", young + catalog, []string{"foo", "-n", "apps"}, exitHeld, "Namespace apps has no OperatorGroup"},
 		"NoGroup": {"OLM reports nothing while a namespace has no OperatorGroup.", sub + catalog, []string{"foo", "-n", "apps"}, exitHeld,
 			"Namespace apps has no OperatorGroup"},
 		"TwoGroups": {"Nor while it has several.", sub + catalog + one + two, []string{"foo", "-n", "apps"}, exitBroken, "delete all but one of one, two"},

@@ -265,7 +265,8 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 		out.Since, out.Reason = sub.CreationTimestamp, v1alpha1.ReasonNewestNotKnown
 		out.Message = "no version has been chosen for it: check that OLM, or the lifecycle manager of operator-status, runs"
 		if problem := statuscondition.OperatorGroupProblem(sub.Namespace, n.groups...); problem != nil && !n.isUnread(OperatorGroups) {
-			out.Broken, out.Reason, out.Message = len(n.groups) > 1, problem.Reason, problem.Message // OLM does not report it before it has a ClusterServiceVersion
+			// OLM does not report it before it has a ClusterServiceVersion.
+			out.Broken, out.External, out.Reason, out.Message = len(n.groups) > 1, true, problem.Reason, problem.Message
 			out.Steps = []operator.Step{{To: "To see them", Command: "kubectl get operatorgroups.operators.coreos.com -n " + sub.Namespace}}
 		}
 		return out
