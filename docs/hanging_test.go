@@ -8,7 +8,7 @@ import (
 	"github.com/operator-status/operator-status/internal/test/hang"
 )
 
-// TestHanging verifies that hanging.md has all ways in which operators are made to hang, and no others, with what `why` prints first.
+// TestHanging verifies that hanging.md has exactly the ways in which operators are made to hang, each with the first line of `why`.
 func TestHanging(t *testing.T) {
 	printed := map[string]string{}
 	for line := range strings.SplitSeq(read(t, "hanging.md"), "\n") {
