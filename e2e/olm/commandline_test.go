@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -143,6 +144,32 @@ func TestCommandLine(t *testing.T) {
 		"It rebalances")
 	runStep(t, text, "To update anyway")
 	awaitWhy(t, sub, 0, csvOf("foo", "1.1.0")+" is running, and is up to date. Nothing blocks it.")
+}
+
+// TestCommandLineInstall verifies that the command line installs an operator in a namespace that has nothing but a catalog.
+func TestCommandLineInstall(t *testing.T) {
+	s := newStage(t, "installs", publish(t, "installs", "1.0.0", "1.1.0"))
+	if err := cluster.Client.DeleteAllOf(t.Context(), &operatorsv1.OperatorGroup{}, client.InNamespace(s.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	command := func(want int, words string, args ...string) {
+		t.Helper()
+		out, code := run(t, "kubectl", slices.Concat([]string{"operator-status", args[0], "-n", s.namespace}, args[1:])...)
+		if code != want || !strings.Contains(out, words) {
+			t.Errorf("kubectl operator-status %s exits with %d, want %d and %q: %s", strings.Join(args, " "), code, want, words, out)
+		}
+	}
+	catalog := "--catalog=" + s.namespace + "/" + catalogName
+	command(0, "subscription.operators.coreos.com/installs created (server dry run)", "install", "installs", catalog, "--dry-run=server")
+	command(0, "approve -n "+s.namespace+" installs", "install", "installs", catalog, "--approval=Manual", "--starting-csv="+csvOf("installs", "1.0.0"))
+	command(1, "package installs has the Subscription ", "install", "installs", catalog)
+	awaitWhy(t, &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "installs"}}, 2, "(RequiresApproval)")
+	command(0, "approved: it installs "+csvOf("installs", "1.0.0"), "approve", "installs")
+	command(0, "operator/installs is ready", "wait", "installs", "--for=ready")
+	out, _ := run(t, "kubectl", "operator-status", "install", "another", "-n", s.namespace+"-new", catalog, "--dry-run=server")
+	if created := strings.Count(out, " created (server dry run)"); created != 3 {
+		t.Errorf("in a namespace that does not exist, %d objects would be created, want 3: %s", created, out)
+	}
 }
 
 // TestCommandLineActions verifies that an administrator holds, approves, awaits and releases an update with the command line

@@ -131,19 +131,23 @@ func (o *options) writer(cmd *cobra.Command) (writer, error) {
 	}
 	switch strategy {
 	case cmdutil.DryRunClient:
-		unsent := interceptor.Funcs{
-			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-				return nil
-			},
-			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return nil },
-			Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return nil },
-		}
-		return writer{o, interceptor.NewClient(c, unsent), " (dry run)"}, nil
+		return writer{o, unsent(c), " (dry run)"}, nil
 	case cmdutil.DryRunServer:
 		return writer{o, client.NewDryRunClient(c), " (server dry run)"}, nil
 	default:
 		return writer{o, c, ""}, nil
 	}
+}
+
+// unsent returns a client that reads, and pretends to write.
+func unsent(c client.WithWatch) client.WithWatch {
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return nil
+		},
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return nil },
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return nil },
+	})
 }
 
 // act does something to the operators with the given names.

@@ -111,6 +111,7 @@ It reads the statuses that OLM and operator-status report, with your own permiss
 		root.AddCommand(o.completed(one, false))
 	}
 	root.AddCommand(o.completed(getCommand(o), true), o.completed(checkCommand(o), true), policiesCommand(o), gatherCommand(o), versionCommand(o))
+	root.AddCommand(installCommand(o))
 	root.AddCommand(o.completed(previewCommand(o), false))
 	return root
 }

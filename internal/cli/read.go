@@ -45,6 +45,7 @@ var changed = []installer.Kind{
 		GroupVersionKind: admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicyBinding"),
 		AddToScheme:      admissionregistrationv1.AddToScheme, ClusterScoped: true,
 	},
+	{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"), AddToScheme: corev1.AddToScheme, ClusterScoped: true},
 }
 
 // kinds returns all kinds that a command may read.
