@@ -43,6 +43,15 @@ func run(t *testing.T, program string, args ...string) (string, int) {
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
+// command runs a command of the command line in the namespace of the stage, and verifies its exit code and a part of its output.
+func (s *stage) command(t *testing.T, want int, words string, args ...string) {
+	t.Helper()
+	out, code := run(t, "kubectl", slices.Concat([]string{"operator-status", args[0], "-n", s.namespace}, args[1:])...)
+	if code != want || !strings.Contains(out, words) {
+		t.Errorf("kubectl operator-status %s exits with %d, want %d and %q: %s", strings.Join(args, " "), code, want, words, out)
+	}
+}
+
 // awaitWhy waits until the command line explains a Subscription with an exit code and these words, and returns all it prints.
 func awaitWhy(t *testing.T, sub *v1alpha1.Subscription, want int, words ...string) string {
 	t.Helper()
@@ -152,20 +161,13 @@ func TestCommandLineInstall(t *testing.T) {
 	if err := cluster.Client.DeleteAllOf(t.Context(), &operatorsv1.OperatorGroup{}, client.InNamespace(s.namespace)); err != nil {
 		t.Fatal(err)
 	}
-	command := func(want int, words string, args ...string) {
-		t.Helper()
-		out, code := run(t, "kubectl", slices.Concat([]string{"operator-status", args[0], "-n", s.namespace}, args[1:])...)
-		if code != want || !strings.Contains(out, words) {
-			t.Errorf("kubectl operator-status %s exits with %d, want %d and %q: %s", strings.Join(args, " "), code, want, words, out)
-		}
-	}
 	catalog := "--catalog=" + s.namespace + "/" + catalogName
-	command(0, "subscription.operators.coreos.com/installs created (server dry run)", "install", "installs", catalog, "--dry-run=server")
-	command(0, "approve -n "+s.namespace+" installs", "install", "installs", catalog, "--approval=Manual", "--starting-csv="+csvOf("installs", "1.0.0"))
-	command(1, "package installs has the Subscription ", "install", "installs", catalog)
+	s.command(t, 0, "subscription.operators.coreos.com/installs created (server dry run)", "install", "installs", catalog, "--dry-run=server")
+	s.command(t, 0, "approve -n "+s.namespace+" installs", "install", "installs", catalog, "--approval=Manual", "--starting-csv="+csvOf("installs", "1.0.0"))
+	s.command(t, 1, "package installs has the Subscription ", "install", "installs", catalog)
 	awaitWhy(t, &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "installs"}}, 2, "(RequiresApproval)")
-	command(0, "approved: it installs "+csvOf("installs", "1.0.0"), "approve", "installs")
-	command(0, "operator/installs is ready", "wait", "installs", "--for=ready")
+	s.command(t, 0, "approved: it installs "+csvOf("installs", "1.0.0"), "approve", "installs")
+	s.command(t, 0, "operator/installs is ready", "wait", "installs", "--for=ready")
 	out, _ := run(t, "kubectl", "operator-status", "install", "another", "-n", s.namespace+"-new", catalog, "--dry-run=server")
 	if created := strings.Count(out, " created (server dry run)"); created != 3 {
 		t.Errorf("in a namespace that does not exist, %d objects would be created, want 3: %s", created, out)
@@ -177,52 +179,45 @@ func TestCommandLineInstall(t *testing.T) {
 func TestCommandLineActions(t *testing.T) {
 	s := newStage(t, "acts", publish(t, "acts", "1.0.0"))
 	sub := s.subscribe(t, "acts", withManualApproval)
-	command := func(want int, words string, args ...string) {
-		t.Helper()
-		out, code := run(t, "kubectl", slices.Concat([]string{"operator-status", args[0], "-n", s.namespace}, args[1:])...)
-		if code != want || !strings.Contains(out, words) {
-			t.Errorf("kubectl operator-status %s exits with %d, want %d and %q: %s", strings.Join(args, " "), code, want, words, out)
-		}
-	}
 	awaitWhy(t, sub, 2, "(RequiresApproval)")
-	command(0, "approved: it installs "+csvOf("acts", "1.0.0")+" (dry run)", "approve", "acts", "--dry-run=client")
-	command(0, "approved: it installs "+csvOf("acts", "1.0.0")+" (server dry run)", "approve", "acts", "--dry-run=server")
-	command(1, "timed out waiting for acts to be ready: "+s.namespace+"/acts: nothing is installed", "wait", "acts", "--for=ready", "--timeout=3s")
-	command(0, "/install-", "approve", "acts")
-	command(0, "operator/acts is up-to-date", "wait", "acts", "--for=up-to-date")
-	command(0, "1 Deployment", "tree", "acts")
-	command(1, "no InstallPlan of "+s.namespace+"/acts is waiting for approval", "approve", "acts")
+	s.command(t, 0, "approved: it installs "+csvOf("acts", "1.0.0")+" (dry run)", "approve", "acts", "--dry-run=client")
+	s.command(t, 0, "approved: it installs "+csvOf("acts", "1.0.0")+" (server dry run)", "approve", "acts", "--dry-run=server")
+	s.command(t, 1, "timed out waiting for acts to be ready: "+s.namespace+"/acts: nothing is installed", "wait", "acts", "--for=ready", "--timeout=3s")
+	s.command(t, 0, "/install-", "approve", "acts")
+	s.command(t, 0, "operator/acts is up-to-date", "wait", "acts", "--for=up-to-date")
+	s.command(t, 0, "1 Deployment", "tree", "acts")
+	s.command(t, 1, "no InstallPlan of "+s.namespace+"/acts is waiting for approval", "approve", "acts")
 
 	condition := "operatorcondition.operators.coreos.com/" + csvOf("acts", "1.0.0")
-	command(0, condition+" not changed: no override holds its updates", "release", "acts")
-	command(0, condition+" held: its updates wait until it is released (server dry run)", "hold", "acts", "--dry-run=server")
-	command(0, "operator/acts is upgradeable", "wait", "acts", "--for=upgradeable")
-	command(0, condition+" held", "hold", "acts", "--message=audit until Friday")
-	command(0, condition+" held already", "hold", "acts", "--message=audit until Friday")
-	command(1, "timed out waiting for acts to be upgradeable", "wait", "acts", "--for=upgradeable", "--timeout=3s")
+	s.command(t, 0, condition+" not changed: no override holds its updates", "release", "acts")
+	s.command(t, 0, condition+" held: its updates wait until it is released (server dry run)", "hold", "acts", "--dry-run=server")
+	s.command(t, 0, "operator/acts is upgradeable", "wait", "acts", "--for=upgradeable")
+	s.command(t, 0, condition+" held", "hold", "acts", "--message=audit until Friday")
+	s.command(t, 0, condition+" held already", "hold", "acts", "--message=audit until Friday")
+	s.command(t, 1, "timed out waiting for acts to be upgradeable", "wait", "acts", "--for=upgradeable", "--timeout=3s")
 	s.offer(t, publish(t, "acts", "1.0.0", "1.1.0"))
 	awaitWhy(t, sub, 2, "(RequiresApproval)", csvOf("acts", "1.1.0"))
-	command(0, "from "+csvOf("acts", "1.0.0")+" to "+csvOf("acts", "1.1.0"), "preview", "acts")
-	command(0, "approved: it installs "+csvOf("acts", "1.1.0"), "approve", "acts")
+	s.command(t, 0, "from "+csvOf("acts", "1.0.0")+" to "+csvOf("acts", "1.1.0"), "preview", "acts")
+	s.command(t, 0, "approved: it installs "+csvOf("acts", "1.1.0"), "approve", "acts")
 	awaitWhy(t, sub, 2, "Held by OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "The update to "+csvOf("acts", "1.1.0")+" is held",
 		"audit until Friday")
-	command(0, "OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "tree", "acts")
-	command(2, "audit until Friday", "check", "acts")
+	s.command(t, 0, "OperatorCondition "+s.namespace+"/"+csvOf("acts", "1.0.0"), "tree", "acts")
+	s.command(t, 2, "audit until Friday", "check", "acts")
 	checkArchive(t, s, "acts")
-	command(0, condition+" released", "release", "acts")
+	s.command(t, 0, condition+" released", "release", "acts")
 	awaitResolved(t, sub)
-	command(0, "operator/acts is up-to-date", "wait", "acts", "--for=up-to-date")
+	s.command(t, 0, "operator/acts is up-to-date", "wait", "acts", "--for=up-to-date")
 
-	command(1, "no operator, Subscription, package or ClusterServiceVersion", "hold", "nobody")
-	command(1, "no operator, Subscription, package or ClusterServiceVersion \"nobody\" found", "wait", "nobody", "--for=ready", "--timeout=1h")
-	command(1, "--for=fame is not one of ready, up-to-date, upgradeable", "wait", "acts", "--for=fame")
-	command(1, "--undo requires --all", "release", "acts", "--undo")
+	s.command(t, 1, "no operator, Subscription, package or ClusterServiceVersion", "hold", "nobody")
+	s.command(t, 1, "no operator, Subscription, package or ClusterServiceVersion \"nobody\" found", "wait", "nobody", "--for=ready", "--timeout=1h")
+	s.command(t, 1, "--for=fame is not one of ready, up-to-date, upgradeable", "wait", "acts", "--for=fame")
+	s.command(t, 1, "--undo requires --all", "release", "acts", "--undo")
 	cluster.Create(t, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "viewer"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "viewer"}},
 	})
-	command(1, `resource "operatorconditions"`, "hold", "acts", "--as=viewer")
+	s.command(t, 1, `resource "operatorconditions"`, "hold", "acts", "--as=viewer")
 }
 
 // TestCommandLineChecks verifies that check reports the clients that still write custom resources in a version that a
