@@ -78,6 +78,15 @@ func Serves(crd *apiextensions.CustomResourceDefinition, version string) bool {
 	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Name == version && v.Served })
 }
 
+// IsServed reports whether a CustomResourceDefinition exists, is established and serves a version.
+func IsServed(ctx context.Context, c client.Reader, name, version string) (bool, error) {
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := c.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) && Serves(crd, version), nil
+}
+
 // Targets returns the targets of a CustomResourceDefinition in namespaces, the empty one meaning all. Their identities
 // are not set.
 func Targets(crd *apiextensions.CustomResourceDefinition, namespaces []string) []watch.Target {

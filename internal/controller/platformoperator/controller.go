@@ -23,6 +23,7 @@ import (
 	"github.com/operator-status/operator-status/internal/annotations"
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/kube"
+	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
@@ -94,6 +95,9 @@ func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
 	if op.DeletionTimestamp != nil {
 		return c.delete(ctx)
 	}
+	if awaited, err := c.awaitsOLM(ctx); awaited || err != nil {
+		return reconcile.Result{}, err // WatchOLM enqueues it
+	}
 	in, err := c.read(ctx)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the inputs of PlatformOperator %s: %w", op.Name, err)
@@ -103,6 +107,24 @@ func (c composer) reconcile(ctx context.Context) (reconcile.Result, error) {
 	}
 	status, quiet := platformoperatorstatus.Compute(in)
 	return reconcile.Result{RequeueAfter: in.RetryAfter(status, quiet)}, c.write(ctx, status)
+}
+
+// awaitsOLM reports whether OLM's kinds are installed and not yet watched. A manager that starts must not report meanwhile that they are
+// missing.
+func (r *Reconciler) awaitsOLM(ctx context.Context) (bool, error) {
+	if r.subscriptions.Load() {
+		return false, nil
+	}
+	for name, version := range map[string]string{
+		"subscriptions.operators.coreos.com":          operatorsv1alpha1.GroupVersion.Version,
+		"clusterserviceversions.operators.coreos.com": operatorsv1alpha1.GroupVersion.Version,
+		"operatorgroups.operators.coreos.com":         operatorsv1.GroupVersion.Version,
+	} {
+		if served, err := operand.IsServed(ctx, r.Client, name, version); !served || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // read gathers the inputs that do not depend on composing: duplicates, and the Subscription with its related objects.

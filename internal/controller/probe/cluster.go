@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +25,7 @@ const (
 // csvOf returns a ClusterServiceVersion. It returns nil if it does not exist, its kind is not installed, or it is a
 // copy that OLM made in another namespace.
 func csvOf(ctx context.Context, c client.Reader, key types.NamespacedName) (*v1alpha1.ClusterServiceVersion, error) {
-	if served, err := serves(ctx, c, annotations.CSVDefinition, v1alpha1.GroupVersion.Version); err != nil || !served {
+	if served, err := operand.IsServed(ctx, c, annotations.CSVDefinition, v1alpha1.GroupVersion.Version); err != nil || !served {
 		return nil, err
 	}
 	csv := &v1alpha1.ClusterServiceVersion{}
@@ -46,7 +44,7 @@ func csvOf(ctx context.Context, c client.Reader, key types.NamespacedName) (*v1a
 // operatorNotFound returns a message that the ClusterServiceVersion of a Probe does not exist. It is empty if the
 // cluster does not serve ClusterServiceVersions: operators are then installed otherwise.
 func operatorNotFound(ctx context.Context, c client.Reader, key types.NamespacedName) (string, error) {
-	if served, err := serves(ctx, c, annotations.CSVDefinition, v1alpha1.GroupVersion.Version); err != nil || !served {
+	if served, err := operand.IsServed(ctx, c, annotations.CSVDefinition, v1alpha1.GroupVersion.Version); err != nil || !served {
 		return "", err
 	}
 	others, err := siblings(ctx, c, key.Namespace)
@@ -60,15 +58,6 @@ func operatorNotFound(ctx context.Context, c client.Reader, key types.Namespaced
 	}
 	return fmt.Sprintf("Namespace %s has no ClusterServiceVersion %s, which this Probe is named after: its operator was uninstalled, or is of another version",
 		key.Namespace, key.Name), nil
-}
-
-// serves reports whether a CustomResourceDefinition is established and serves that version.
-func serves(ctx context.Context, c client.Reader, name, version string) (bool, error) {
-	crd := &apiextensions.CustomResourceDefinition{}
-	if err := c.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	return apihelpers.IsCRDConditionTrue(crd, apiextensions.Established) && operand.Serves(crd, version), nil
 }
 
 // siblings returns the ClusterServiceVersions of a namespace, which the cache shares: they must not be changed.

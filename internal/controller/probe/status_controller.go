@@ -348,7 +348,7 @@ func (r *StatusReconciler) differences(csv *v1alpha1.ClusterServiceVersion, reco
 
 // gateConflict returns a message if the operator sets Upgradeable in its OperatorCondition itself, otherwise "".
 func (r *StatusReconciler) gateConflict(ctx context.Context, key types.NamespacedName) (string, error) {
-	if served, err := serves(ctx, r.Client, operatorConditionCRD, operatorsv2.GroupVersion.Version); err != nil || !served {
+	if served, err := operand.IsServed(ctx, r.Client, operatorConditionCRD, operatorsv2.GroupVersion.Version); err != nil || !served {
 		return "", err
 	}
 	condition := &operatorsv2.OperatorCondition{}
