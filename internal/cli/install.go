@@ -116,17 +116,13 @@ func (w writer) install(ctx context.Context, of installation) error {
 				of.pkg, sub.Namespace, sub.Name, sub.Namespace, sub.Name)
 		}
 	}
-	created, err := w.create(ctx, "namespace", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: of.namespace}})
-	if err != nil && !apierrors.IsForbidden(err) { // a user who may not get namespaces may have one
+	if err := w.createNamespace(ctx, of.namespace); err != nil {
 		return err
-	}
-	if created && w.dryRun != "" { // nothing can be created in it, not even in a dry run by the API server
-		w.client = unsent(w.connected)
 	}
 	if err := w.createGroup(ctx, of); err != nil {
 		return err
 	}
-	if _, err := w.create(ctx, "subscription.operators.coreos.com", &v1alpha1.Subscription{
+	if err := w.create(ctx, "subscription.operators.coreos.com", &v1alpha1.Subscription{
 		ObjectMeta: metav1.ObjectMeta{Namespace: of.namespace, Name: of.pkg},
 		Spec: &olm.SubscriptionSpec{
 			Package: of.pkg, Channel: of.channel, StartingCSV: of.startingCSV, InstallPlanApproval: of.approval,
@@ -139,6 +135,25 @@ func (w writer) install(ctx context.Context, of installation) error {
 		fmt.Fprintf(w.Out, "To approve its installation: kubectl operator-status approve -n %s %s\n", of.namespace, of.pkg)
 	}
 	fmt.Fprintf(w.Out, "To wait until it runs: kubectl operator-status wait -n %s %s --for=ready\n", of.namespace, of.pkg)
+	return nil
+}
+
+// createNamespace creates a namespace that does not exist. In a dry run nothing can be sent afterwards that needs it.
+func (w *writer) createNamespace(ctx context.Context, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	err := w.client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+	switch {
+	case err == nil, apierrors.IsForbidden(err): // a user who may not get namespaces may have one
+		return nil
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("getting namespace %s: %w", name, err)
+	}
+	if err := w.create(ctx, "namespace", namespace); err != nil {
+		return err
+	}
+	if w.dryRun != "" {
+		w.client = unsent(w.connected)
+	}
 	return nil
 }
 
@@ -155,21 +170,14 @@ func (w writer) createGroup(ctx context.Context, of installation) error {
 	if !of.everywhere {
 		group.Spec.TargetNamespaces = []string{of.namespace}
 	}
-	_, err := w.create(ctx, "operatorgroup.operators.coreos.com", group)
-	return err
+	return w.create(ctx, "operatorgroup.operators.coreos.com", group)
 }
 
-// create creates an object unless it exists, and reports whether it did.
-func (w writer) create(ctx context.Context, resource string, o client.Object) (bool, error) {
-	err := w.client.Get(ctx, client.ObjectKeyFromObject(o), o)
-	if apierrors.IsNotFound(err) {
-		err = w.client.Create(ctx, o, fieldOwner)
-	} else if err == nil {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("creating %s %s: %w", resource, o.GetName(), err)
+// create creates an object, and prints that.
+func (w writer) create(ctx context.Context, resource string, o client.Object) error {
+	if err := w.client.Create(ctx, o, fieldOwner); err != nil {
+		return fmt.Errorf("creating %s %s: %w", resource, o.GetName(), err)
 	}
 	w.printf(resource, o.GetName(), "created")
-	return true, nil
+	return nil
 }

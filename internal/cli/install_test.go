@@ -32,6 +32,7 @@ func TestInstall(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "apps"}}
 	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "theirs"}}
 	existing := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "other"}, Spec: &olm.SubscriptionSpec{Package: "foo"}}
+	taken := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "foo"}, Spec: &olm.SubscriptionSpec{Package: "bar"}}
 	cases := map[string]struct {
 		reason    string
 		objects   []client.Object
@@ -58,7 +59,9 @@ func TestInstall(t *testing.T) {
 		"Absent":     {"A catalog is misspelt.", []client.Object{catalog("olm", "one")}, false, []string{"--catalog=olm/won"}, nil, "getting CatalogSource olm/won"},
 		"Incomplete": {"A catalog has a namespace.", []client.Object{catalog("olm", "one")}, false, []string{"--catalog=one"}, nil, "such as olm/operatorhubio"},
 		"Twice":      {"A package has one Subscription.", []client.Object{catalog("olm", "one"), existing}, false, nil, nil, "package foo has the Subscription apps/other already"},
-		"Approval":   {"A value is misspelt.", []client.Object{catalog("olm", "one")}, false, []string{"--approval=manual"}, nil, "--approval=manual is not one of Automatic, Manual"},
+		"Named": {"The name is that of another package's Subscription.", []client.Object{catalog("olm", "one"), namespace, group, taken}, false, nil, nil,
+			"creating subscription.operators.coreos.com foo: "},
+		"Approval": {"A value is misspelt.", []client.Object{catalog("olm", "one")}, false, []string{"--approval=manual"}, nil, "--approval=manual is not one of Automatic, Manual"},
 		"DryRun": {"Nothing is created.", []client.Object{catalog("olm", "one")}, false, []string{"--dry-run=client"}, nil,
 			"operatorgroup.operators.coreos.com/apps created (dry run)"},
 		"ServerDryRun": {"What needs the namespace is not sent.", []client.Object{catalog("olm", "one")}, false, []string{"--dry-run=server"}, nil,
