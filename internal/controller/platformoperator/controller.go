@@ -116,9 +116,9 @@ func (r *Reconciler) awaitsOLM(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	for name, version := range map[string]string{
-		"subscriptions.operators.coreos.com":          operatorsv1alpha1.GroupVersion.Version,
-		"clusterserviceversions.operators.coreos.com": operatorsv1alpha1.GroupVersion.Version,
-		"operatorgroups.operators.coreos.com":         operatorsv1.GroupVersion.Version,
+		"subscriptions.operators.coreos.com":  operatorsv1alpha1.GroupVersion.Version,
+		annotations.CSVDefinition:             operatorsv1alpha1.GroupVersion.Version,
+		"operatorgroups.operators.coreos.com": operatorsv1.GroupVersion.Version,
 	} {
 		if served, err := operand.IsServed(ctx, r.Client, name, version); !served || err != nil {
 			return false, err

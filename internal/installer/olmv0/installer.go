@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
@@ -42,14 +43,17 @@ func (Installer) Operators(c installer.Cluster) []operator.Operator {
 
 // withDefinitions adds the problems of the CustomResourceDefinitions that the ClusterServiceVersions of operators own.
 func withDefinitions(c installer.Cluster, operators []operator.Operator) []operator.Operator {
-	owned := map[types.NamespacedName][]string{}
-	for _, csv := range installer.Values[v1alpha1.ClusterServiceVersion](c) {
-		for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
-			owned[nameOf(&csv)] = append(owned[nameOf(&csv)], d.Name)
+	owned := sync.OnceValue(func() map[types.NamespacedName][]string { // few clusters have such problems
+		out := map[types.NamespacedName][]string{}
+		for _, csv := range installer.Values[v1alpha1.ClusterServiceVersion](c) {
+			for _, d := range csv.Spec.CustomResourceDefinitions.Owned {
+				out[nameOf(&csv)] = append(out[nameOf(&csv)], d.Name)
+			}
 		}
-	}
+		return out
+	})
 	installer.AddDefinitions(c, operators, func(op operator.Operator) []string {
-		return owned[types.NamespacedName{Namespace: op.Namespace, Name: op.Installed}]
+		return owned()[types.NamespacedName{Namespace: op.Namespace, Name: op.Installed}]
 	})
 	return operators
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -195,14 +196,13 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 		log.FromContext(ctx).V(2).Info("Skipping the status update, since nothing changed")
 		return nil
 	}
-	if last := s.csv.Status.LastUpdateTime; last != nil && csvstatus.SameExceptMessages(status, s.csv.Status) {
-		if wait := csvstatus.MessageInterval - in.Now.Sub(last.Time); wait > 0 {
-			if v.Again == 0 || v.Again > wait {
-				v.Again = wait
-			}
-			log.FromContext(ctx).V(1).Info("Delaying the status update, since only messages changed", "requeueAfter", v.Again)
-			return nil
+	wait := csvstatus.MessageInterval - in.Now.Sub(ptr.Deref(s.csv.Status.LastUpdateTime, metav1.Time{}).Time)
+	if wait > 0 && csvstatus.SameExceptMessages(status, s.csv.Status) {
+		if v.Again == 0 || v.Again > wait {
+			v.Again = wait
 		}
+		log.FromContext(ctx).V(1).Info("Delaying the status update, since only messages changed", "requeueAfter", v.Again)
+		return nil
 	}
 	if status.Phase != s.csv.Status.Phase {
 		log.FromContext(ctx).Info("Changed ClusterServiceVersion phase", "from", s.csv.Status.Phase, "to", status.Phase, "reason", status.Reason, "message",
