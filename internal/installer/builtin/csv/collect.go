@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -50,11 +48,8 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 			return err
 		}
 	}
-	if err := r.removeConversion(ctx, csv); err != nil {
+	if err := r.removeConversion(ctx, csv); err != nil || grant == nil {
 		return err
-	}
-	if grant == nil {
-		return r.collectWebhooks(ctx, csv)
 	}
 	return r.Records.DropGrant(ctx, csv)
 }
@@ -68,34 +63,6 @@ func (r *Reconciler) collectRecorded(ctx context.Context, as client.Client, miss
 			continue
 		}
 		if err := r.collectOne(ctx, as, csv, ref); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// webhookKinds returns the kinds that an operator that was applied by hand may have outside its namespace.
-func webhookKinds() []client.ObjectList {
-	return []client.ObjectList{&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{}}
-}
-
-// collectWebhooks deletes the webhooks of a CSV that was applied by hand. Such a CSV has no grant, so they are found by
-// their labels alone. They exist only if every catalog is trusted: see effectiveGrant.
-func (r *Reconciler) collectWebhooks(ctx context.Context, csv types.NamespacedName) error {
-	if !r.Trust.All {
-		return nil
-	}
-	owner := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: csv.Namespace, Name: csv.Name}}
-	for _, list := range webhookKinds() {
-		if err := r.Client.List(ctx, list, client.MatchingLabels(install.OwnerLabels(owner)), client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing the webhooks of deleted ClusterServiceVersion %s: %w", csv, err)
-		}
-		if err := meta.EachListItem(list, func(item runtime.Object) error {
-			if o := item.(client.Object); install.IsRendered(o) {
-				return r.collectOne(ctx, r.Client, csv, referenceTo(r.Client.Scheme(), o))
-			}
-			return nil
-		}); err != nil {
 			return err
 		}
 	}

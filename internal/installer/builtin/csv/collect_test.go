@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -105,13 +106,13 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestCollectWebhooks verifies that the webhooks of a CSV that was applied by hand are deleted with it, or when it no
-// longer has them, if every catalog is trusted.
-func TestCollectWebhooks(t *testing.T) {
+// TestWebhooksOfUnplanned verifies that the webhooks of a CSV that was applied by hand are recorded, and that those are deleted
+// with it, or when it no longer has them. What else has its labels is not: they prove nothing.
+func TestWebhooksOfUnplanned(t *testing.T) {
 	owner := csv("v1")
-	webhook := func(name string, change ...func(*admissionregistrationv1.ValidatingWebhookConfiguration)) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	webhook := func(change ...func(*admissionregistrationv1.ValidatingWebhookConfiguration)) *admissionregistrationv1.ValidatingWebhookConfiguration {
 		out := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: install.OwnerLabels(owner), Annotations: map[string]string{install.AnnotationApplied: "hash"},
+			Name: "webhook", UID: "uid-1", Labels: install.OwnerLabels(owner), Annotations: map[string]string{install.AnnotationApplied: "hash"},
 		}}
 		for _, c := range change {
 			c(out)
@@ -119,39 +120,50 @@ func TestCollectWebhooks(t *testing.T) {
 		return out
 	}
 	cases := map[string]struct {
-		reason  string
-		webhook *admissionregistrationv1.ValidatingWebhookConfiguration
-		trust   apply.Trust
-		stays   bool
+		reason   string
+		rendered bool
+		webhook  *admissionregistrationv1.ValidatingWebhookConfiguration
+		stays    bool
 	}{
-		"Ours":      {reason: "It goes with its ClusterServiceVersion.", webhook: webhook("ours"), trust: apply.Trust{All: true}},
-		"Untrusted": {reason: "Without such trust none is registered.", webhook: webhook("ours"), stays: true},
-		"NotRendered": {reason: "One that was not rendered is another's, whatever its labels.", trust: apply.Trust{All: true}, stays: true,
-			webhook: webhook("labelled", func(w *admissionregistrationv1.ValidatingWebhookConfiguration) { w.Annotations = nil })},
-		"OfAnother": {reason: "One of another ClusterServiceVersion stays.", trust: apply.Trust{All: true}, stays: true,
-			webhook: webhook("other", func(w *admissionregistrationv1.ValidatingWebhookConfiguration) {
+		"Rendered": {reason: "It was written for the ClusterServiceVersion.", rendered: true, webhook: webhook()},
+		"Labelled": {reason: "A user who may label a webhook may not have it deleted by that.", webhook: webhook(), stays: true},
+		"OfAnother": {reason: "The next version has taken it over.", rendered: true, stays: true,
+			webhook: webhook(func(w *admissionregistrationv1.ValidatingWebhookConfiguration) {
 				w.Labels = install.OwnerLabels(csv("v2"))
 			})},
+		"Foreign": {reason: "It is neither rendered nor recorded.", stays: true,
+			webhook: webhook(func(w *admissionregistrationv1.ValidatingWebhookConfiguration) { w.Annotations = nil })},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			for how, act := range map[string]func(*Reconciler) error{
-				"collected": func(r *Reconciler) error { return r.collect(t.Context(), client.ObjectKeyFromObject(owner)) },
-				"pruned": func(r *Reconciler) error {
-					return r.prune(t.Context(), &situation{csv: owner, installer: func() (client.Client, error) { return r.Client, nil }}, install.Rendered{})
-				},
-			} {
+		for how, act := range map[string]func(*Reconciler, *situation) error{
+			"Collect": func(r *Reconciler, _ *situation) error {
+				return r.collect(t.Context(), client.ObjectKeyFromObject(owner))
+			},
+			"Prune": func(r *Reconciler, s *situation) error { return r.prune(t.Context(), s, install.Rendered{}) },
+		} {
+			t.Run(name+"/"+how, func(t *testing.T) {
 				r := reconciler(t, tc.webhook.DeepCopy())
-				r.Trust = tc.trust
-				if err := act(r); err != nil {
+				r.Trust = apply.Trust{All: true}
+				s := &situation{csv: owner, group: &operatorsv1.OperatorGroup{}, installer: func() (client.Client, error) { return r.Client, nil }}
+				rendered := install.Rendered{}
+				if tc.rendered {
+					rendered.Objects = []install.Object{{Object: tc.webhook.DeepCopy()}}
+				}
+				if err := r.remember(t.Context(), s, rendered); err != nil {
+					t.Fatal(err)
+				}
+				if granted, err := r.Records.Granted(t.Context(), client.ObjectKeyFromObject(owner)); granted || err != nil {
+					t.Errorf("the record counts as a grant: %t, %v", granted, err)
+				}
+				if err := act(r, s); err != nil {
 					t.Fatal(err)
 				}
 				err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.webhook), &admissionregistrationv1.ValidatingWebhookConfiguration{})
 				if gone := apierrors.IsNotFound(err); gone == tc.stays {
-					t.Errorf("%s\n%s: it is gone: %t", tc.reason, how, gone)
+					t.Errorf("%s\nit is gone: %t", tc.reason, gone)
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -194,7 +206,7 @@ func TestPrune(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := reconciler(t, tc.object)
-			s := &situation{csv: owner, grant: tc.grant, installer: func() (client.Client, error) { return r.Client, nil }}
+			s := &situation{csv: owner, record: tc.grant, installer: func() (client.Client, error) { return r.Client, nil }}
 			if err := r.prune(t.Context(), s, install.Rendered{}); err != nil {
 				t.Fatal(err)
 			}

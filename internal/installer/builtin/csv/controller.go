@@ -94,8 +94,8 @@ type situation struct {
 	groupProblem *condition.Problem
 	targets      []string
 
-	grant *record.Grant    // nil if no InstallPlan granted anything
-	plan  *olm.InstallPlan // that is to grant it, or nil
+	record *record.Grant    // nil if nothing was granted, nor written outside the namespace
+	plan   *olm.InstallPlan // that is to grant it, or nil
 
 	static []*operatorsv1.OperatorGroup // static ones of other namespaces that overlap with the targets
 	rivals []rival

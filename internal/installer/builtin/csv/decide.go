@@ -72,7 +72,7 @@ func granted(s *situation) (*Verdict, error) {
 
 // awaitsPlan reports whether a CSV has never run, and no InstallPlan that wrote it was applied completely.
 func (s *situation) awaitsPlan() bool {
-	return s.grant == nil && s.csv.Annotations[v1alpha1.AnnotationInstallPlan] != "" && !csvchain.Ran(s.csv)
+	return s.grant() == nil && s.csv.Annotations[v1alpha1.AnnotationInstallPlan] != "" && !csvchain.Ran(s.csv)
 }
 
 // installModes rejects an OperatorGroup that the operator does not support.

@@ -31,9 +31,9 @@ func (r *Reconciler) readGroup(ctx context.Context, s *situation) (err error) {
 	return err
 }
 
-// readGrant reads what an InstallPlan granted the operator, or, if that is still awaited, the InstallPlan.
+// readGrant reads the record of the operator, or, if an InstallPlan is still to grant it something, the InstallPlan.
 func (r *Reconciler) readGrant(ctx context.Context, s *situation) (err error) {
-	if s.grant, err = r.Records.Grant(ctx, client.ObjectKeyFromObject(s.csv)); err != nil || !s.awaitsPlan() {
+	if s.record, err = r.Records.Grant(ctx, client.ObjectKeyFromObject(s.csv)); err != nil || !s.awaitsPlan() {
 		return err
 	}
 	plan := &olm.InstallPlan{}

@@ -5,14 +5,23 @@ import (
 
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
+	"github.com/operator-status/operator-status/internal/installer/builtin/record"
 )
+
+// grant returns the record of the operator's InstallPlan, or nil if none granted it anything.
+func (s *situation) grant() *record.Grant {
+	if !s.record.OfPlan() {
+		return nil
+	}
+	return s.record
+}
 
 // effectiveGrant returns the operator's grant from its InstallPlan. A CSV that was applied by hand gets nothing, unless
 // every catalog is trusted: then it gets its webhooks and the roles for its APIs, as with OLM.
 func (s *situation) effectiveGrant(trust apply.Trust) install.Grant {
-	switch {
-	case s.grant != nil:
-		return s.grant.Grant
+	switch grant := s.grant(); {
+	case grant != nil:
+		return grant.Grant
 	case trust.All:
 		all := install.GrantOf(&s.csv.Spec)
 		return install.Grant{Webhooks: all.Webhooks, APIs: all.APIs}
@@ -24,8 +33,8 @@ func (s *situation) effectiveGrant(trust apply.Trust) install.Grant {
 // names none, the manager if the operator's catalog is trusted. Otherwise the error is *untrustedError.
 func (r *Reconciler) identity(s *situation) (apply.Identity, error) {
 	var catalogs []types.NamespacedName
-	if s.grant != nil {
-		catalogs = append(catalogs, s.grant.Catalog)
+	if grant := s.grant(); grant != nil {
+		catalogs = append(catalogs, grant.Catalog)
 	}
 	out, problem := r.Trust.Identity(s.group, catalogs...)
 	if problem != nil {

@@ -44,7 +44,7 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 	if err != nil {
 		return installErrorVerdict(err)
 	}
-	if s.grant == nil || len(rendered.LeftOut) > 0 {
+	if s.grant() == nil || len(rendered.LeftOut) > 0 {
 		if verdict, err := r.permissions(ctx, s, rendered.LeftOut); verdict != nil || err != nil {
 			return verdict, err
 		}

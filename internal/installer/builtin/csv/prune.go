@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -20,28 +22,27 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
 )
 
-// grantedKinds returns the kinds that grant an operator permissions or make the API server call it. They are pruned
-// only if the grant of the operator is known.
-func grantedKinds() []client.ObjectList {
-	return append(webhookKinds(),
-		&rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleList{})
+// prunedKinds returns the kinds that may have objects of an operator: in the namespace of its CSV, and outside it those of
+// which it has a record. Only an InstallPlan grants roles.
+func (s *situation) prunedKinds() []client.ObjectList {
+	out := []client.ObjectList{&appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.SecretList{}}
+	if s.record != nil {
+		out = append(out, &admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{})
+	}
+	if s.grant() != nil {
+		out = append(out, &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleList{})
+	}
+	return out
 }
 
 // prune deletes objects that were rendered for a CSV and no longer are, such as its roles in a former target namespace
 // or a Deployment that was removed.
 func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.Rendered) error {
-	kinds := []client.ObjectList{&appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.SecretList{}}
-	switch {
-	case s.grant != nil:
-		kinds = append(kinds, grantedKinds()...)
-	case r.Trust.All:
-		kinds = append(kinds, webhookKinds()...)
-	}
 	desired := map[record.Reference]bool{}
 	for _, o := range rendered.Objects {
 		desired[referenceTo(r.Client.Scheme(), o.Object)] = true
 	}
-	for _, list := range kinds {
+	for _, list := range s.prunedKinds() {
 		if err := r.Client.List(ctx, list, client.MatchingLabels(install.OwnerLabels(s.csv)), client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing the objects of ClusterServiceVersion %s: %w", s.csv.Name, err)
 		}
@@ -61,13 +62,10 @@ func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.R
 // isOurs reports whether an object with the labels of a CSV really is one of its objects: any user with `patch` on an
 // object can label it. In any case the garbage collector deletes the objects that the CSV owns; others are recorded.
 func (r *Reconciler) isOurs(s *situation, o client.Object) bool {
-	if s.grant == nil && o.GetNamespace() == "" {
-		return r.Trust.All // a webhook of a CSV that was applied by hand
-	}
 	if o.GetNamespace() == s.csv.Namespace {
 		return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == s.csv.UID })
 	}
-	return s.grant != nil && s.grant.Wrote(referenceTo(r.Client.Scheme(), o), o.GetUID())
+	return s.record != nil && s.record.Wrote(referenceTo(r.Client.Scheme(), o), o.GetUID())
 }
 
 func (r *Reconciler) deletePruned(ctx context.Context, s *situation, o client.Object) error {
@@ -83,14 +81,37 @@ func (r *Reconciler) deletePruned(ctx context.Context, s *situation, o client.Ob
 	return nil
 }
 
-// remember records the objects of a CSV outside its namespace in its grant: before they are applied, and again with
-// their UIDs after. Only recorded objects are deleted with the CSV.
+// remember records the objects of a CSV outside its namespace: before they are applied, and again with their UIDs after.
+// Only recorded objects are deleted with the CSV.
 func (r *Reconciler) remember(ctx context.Context, s *situation, rendered install.Rendered) error {
-	if s.grant == nil {
+	outside, err := r.outsideNamespace(ctx, s, rendered)
+	if err != nil || len(outside) == 0 {
+		return err
+	}
+	before := ptr.Deref(s.record, record.Grant{})
+	after := before
+	after.OutsideNamespace = slices.Clone(before.OutsideNamespace)
+	for _, ref := range outside {
+		after.Remember(ref)
+	}
+	if s.grant() == nil { // no InstallPlan has recorded it
+		if after.Identity, err = r.identity(s); err != nil {
+			return err
+		}
+	}
+	if after.Identity == before.Identity && slices.Equal(after.OutsideNamespace, before.OutsideNamespace) {
 		return nil
 	}
-	grant := *s.grant
-	grant.OutsideNamespace = slices.Clone(s.grant.OutsideNamespace)
+	if err := r.Records.KeepGrant(ctx, client.ObjectKeyFromObject(s.csv), &after); err != nil {
+		return err
+	}
+	s.record = &after
+	return nil
+}
+
+// outsideNamespace returns references to the rendered objects outside the namespace of the CSV that it owns, with the UIDs of
+// those that have been written for it.
+func (r *Reconciler) outsideNamespace(ctx context.Context, s *situation, rendered install.Rendered) (out []record.Reference, err error) {
 	for _, o := range rendered.Objects {
 		if o.GetNamespace() == s.csv.Namespace || !install.IsOwned(o.Object) {
 			continue
@@ -99,22 +120,15 @@ func (r *Reconciler) remember(ctx context.Context, s *situation, rendered instal
 		actual, err := r.actual(ctx, o.Object)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case actual == nil:
 			ref.Created = true
 		case slices.Contains(install.Owners(actual), client.ObjectKeyFromObject(s.csv)):
 			ref.UID = actual.GetUID()
 		}
-		grant.Remember(ref)
+		out = append(out, ref)
 	}
-	if slices.Equal(grant.OutsideNamespace, s.grant.OutsideNamespace) {
-		return nil
-	}
-	if err := r.Records.KeepGrant(ctx, client.ObjectKeyFromObject(s.csv), &grant); err != nil {
-		return err
-	}
-	s.grant = &grant
-	return nil
+	return out, nil
 }
 
 func referenceTo(scheme *runtime.Scheme, o client.Object) record.Reference {

@@ -35,7 +35,7 @@ func (r *Reconciler) permissions(ctx context.Context, s *situation, leftOut []st
 // permissionStatuses compares the permissions that the operator asks for with those of its service accounts.
 func (r *Reconciler) permissionStatuses(ctx context.Context, s *situation) (bool, []olm.RequirementStatus, error) {
 	strategy := s.csv.Spec.InstallStrategy.StrategySpec
-	if s.grant != nil || len(strategy.Permissions)+len(strategy.ClusterPermissions) == 0 {
+	if s.grant() != nil || len(strategy.Permissions)+len(strategy.ClusterPermissions) == 0 {
 		return true, nil, nil
 	}
 	accounts := &corev1.ServiceAccountList{}

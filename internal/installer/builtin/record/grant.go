@@ -15,16 +15,16 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 )
 
-// Grant is the grant of an InstallPlan to a CSV that it installed. Its existence means that the plan was applied
-// completely.
+// Grant is the grant of an InstallPlan to a CSV that it installed, whose existence means that the plan was applied
+// completely. The one of a CSV that was applied by hand grants nothing, and records the objects outside its namespace only.
 type Grant struct {
-	// Plan is the name of the InstallPlan.
+	// Plan is the name of the InstallPlan. It is empty for a CSV that was applied by hand.
 	Plan string `json:"plan"`
 
 	// Catalog is the CatalogSource of its bundle.
 	Catalog types.NamespacedName `json:"catalog"`
 
-	// Identity is the identity that applied the plan.
+	// Identity is the identity that applied the plan, or the objects of a CSV that was applied by hand.
 	Identity apply.Identity `json:"identity"`
 
 	install.Grant `json:"grant"`
@@ -67,6 +67,9 @@ func (g *Grant) Remember(ref Reference) {
 	known.UID = cmp.Or(ref.UID, known.UID)
 }
 
+// OfPlan reports whether an InstallPlan has granted it.
+func (g *Grant) OfPlan() bool { return g != nil && g.Plan != "" }
+
 // Wrote reports whether an object with that UID is recorded as written for the CSV, or was about to be created for it.
 func (g *Grant) Wrote(ref Reference, uid types.UID) bool {
 	i := slices.IndexFunc(g.OutsideNamespace, ref.is)
@@ -91,7 +94,7 @@ func (s *Store) KeepGrant(ctx context.Context, csv types.NamespacedName, grant *
 	return nil
 }
 
-// Grant returns the grant of a CSV. It is nil until an InstallPlan that installs it has been applied completely.
+// Grant returns the grant of a CSV, or nil: see Grant.
 func (s *Store) Grant(ctx context.Context, csv types.NamespacedName) (*Grant, error) {
 	out := &Grant{}
 	found, err := s.read(ctx, s.Client, nameOf(kindGrant, csv), out)
@@ -112,7 +115,7 @@ func (s *Store) DropGrant(ctx context.Context, csv types.NamespacedName) error {
 // Granted reports whether an InstallPlan that installs a CSV has been applied completely.
 func (s *Store) Granted(ctx context.Context, csv types.NamespacedName) (bool, error) {
 	grant, err := s.Grant(ctx, csv)
-	return grant != nil, err
+	return grant.OfPlan(), err
 }
 
 // GrantOf returns the CSV whose grant a Secret holds, and whether it holds one.
