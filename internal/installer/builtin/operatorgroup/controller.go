@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -39,7 +40,9 @@ type Reconciler struct {
 	Now    func() time.Time
 }
 
-// Reconcile updates the status of one OperatorGroup and the objects that depend on it, or cleans up after it.
+// Reconcile updates the status of one OperatorGroup and the objects that depend on it, or cleans up after it. Of several in a
+// namespace, where no operator runs, only the statuses are updated: else a tenant's would add labels to a namespace, and
+// ClusterRoles to the cluster, without limit.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	group := &operatorsv1.OperatorGroup{}
 	if err := r.Client.Get(ctx, request.NamespacedName, group); apierrors.IsNotFound(err) {
@@ -57,6 +60,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.status(ctx, group, targets); err != nil {
 		return kube.Requeue(reconcile.Result{}, err)
 	}
+	if alone, err := r.isAlone(ctx, group); err != nil || !alone {
+		return reconcile.Result{}, err
+	}
 	if err := r.label(ctx, group, targets); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -65,6 +71,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{}, errors.Join(r.annotate(ctx, group, csvs), r.roles(ctx, group, csvs))
+}
+
+// isAlone reports whether an OperatorGroup is the only one in its namespace.
+func (r *Reconciler) isAlone(ctx context.Context, group *operatorsv1.OperatorGroup) (bool, error) {
+	list := &operatorsv1.OperatorGroupList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(group.Namespace), client.Limit(2), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("listing the OperatorGroups of namespace %s: %w", group.Namespace, err)
+	}
+	return len(list.Items) == 1, nil
 }
 
 // status updates the status of an OperatorGroup if it changed.
@@ -98,6 +113,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("operatorgroup").
 		For(&operatorsv1.OperatorGroup{}).
+		Watches(&operatorsv1.OperatorGroup{}, handler.EnqueueRequestsFromMapFunc(r.last), builder.WithPredicates(deletions)).
 		WatchesMetadata(metadataOf("Namespace"), handler.EnqueueRequestsFromMapFunc(r.covering)).
 		WatchesMetadata(metadataOf("ServiceAccount"), handler.EnqueueRequestsFromMapFunc(r.naming)).
 		Watches(&v1alpha1.ClusterServiceVersion{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace),
@@ -106,9 +122,24 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 		Complete(around(r))
 }
 
+// deletions passes deletions only.
+var deletions = predicate.Funcs{
+	CreateFunc:  func(event.CreateEvent) bool { return false },
+	UpdateFunc:  func(event.UpdateEvent) bool { return false },
+	GenericFunc: func(event.GenericEvent) bool { return false },
+}
+
+// last enqueues the OperatorGroup that a deleted one leaves alone in their namespace.
+func (r *Reconciler) last(ctx context.Context, deleted client.Object) []reconcile.Request {
+	if rest := r.list(ctx, nil, client.InNamespace(deleted.GetNamespace()), client.Limit(2)); len(rest) == 1 {
+		return rest
+	}
+	return nil
+}
+
 // ofNamespace enqueues the OperatorGroups in a namespace.
 func (r *Reconciler) ofNamespace(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.list(ctx, func(*operatorsv1.OperatorGroup) bool { return true }, client.InNamespace(o.GetNamespace()))
+	return r.list(ctx, nil, client.InNamespace(o.GetNamespace()))
 }
 
 // owner enqueues the OperatorGroup that a ClusterRole belongs to.

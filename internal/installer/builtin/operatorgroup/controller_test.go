@@ -2,6 +2,7 @@ package operatorgroup
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -199,7 +200,7 @@ func TestLabels(t *testing.T) {
 	in := group("mine", operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"a", "b", "none"}})
 	in.UID = "1"
 	other := group("other", operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{"b"}})
-	other.UID = "2"
+	other.Namespace, other.UID = "elsewhere", "2"
 	var writes int
 	r := reconciler(t, &writes, in, other)
 	for _, name := range []string{"a", "b", "c"} {
@@ -220,6 +221,11 @@ func TestLabels(t *testing.T) {
 	}{
 		{"Existing target namespaces get the label.", func() error { return nil }, map[string][]string{"a": {one}, "b": {one, two}}},
 		{"A namespace that is no longer a target loses the label.", spec(`{"targetNamespaces":["b","c"]}`), map[string][]string{"b": {one, two}, "c": {one}}},
+		{"Beside another group, in whose namespace no operator runs, no namespace gets the label.", func() error {
+			return errors.Join(r.Client.Create(t.Context(), group("second", blue())), spec(`{"targetNamespaces":["a","b","c"]}`)())
+		}, map[string][]string{"b": {one, two}, "c": {one}}},
+		{"Alone again it has its namespaces labelled.", func() error { return r.Client.Delete(t.Context(), group("second", blue())) },
+			map[string][]string{"a": {one}, "b": {one, two}, "c": {one}}},
 		{"No namespace is labelled for a group of all namespaces.", spec(`{"targetNamespaces":null}`), map[string][]string{"b": {two}}},
 		{"The label of a deleted group is removed.", func() error {
 			if err := spec(`{"targetNamespaces":["a"]}`)(); err != nil {
@@ -285,6 +291,10 @@ func TestRoles(t *testing.T) {
 			return r.Client.Delete(t.Context(), install.GroupRoles(in, nil)[1])
 		}, 1, 1, 3},
 		{"The APIs of a deleted operator are removed from the ClusterRoles.", func() error { return r.Client.Delete(t.Context(), csv) }, 3, 0, 3},
+		{"Beside another group, in whose namespace no operator runs, nothing is applied.", func() error {
+			return errors.Join(r.Client.Create(t.Context(), group("second", blue())), r.Client.Delete(t.Context(), install.GroupRoles(in, nil)[1]))
+		}, 0, 0, 2},
+		{"Alone again it gets its ClusterRoles.", func() error { return r.Client.Delete(t.Context(), group("second", blue())) }, 1, 0, 3},
 		{"The ClusterRoles of a deleted group are deleted, and no others.", func() error { return r.Client.Delete(t.Context(), in) }, 0, 0, 0},
 	} {
 		if err := step.change(); err != nil {
@@ -310,6 +320,29 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s\n%d applied, %d aggregated, %d roles; want %d, %d, %d", step.reason, applies, gathered, len(roles.Items),
 				step.applied, step.gathered, step.roles)
 		}
+	}
+}
+
+// TestLast verifies that the deletion of a group enqueues the one that is alone then.
+func TestLast(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		rest   []client.Object
+		want   []string
+	}{
+		"None":   {reason: "It was the last."},
+		"One":    {reason: "Its operators may run from now on.", rest: []client.Object{group("a", blue())}, want: []string{"a"}},
+		"Others": {reason: "Nothing changes for those that are still several.", rest: []client.Object{group("a", blue()), group("b", blue()), group("c", blue())}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, request := range reconciler(t, new(int), tc.rest...).last(t.Context(), group("deleted", blue())) {
+				got = append(got, request.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 
