@@ -80,11 +80,11 @@ var recorded = []struct {
 	}},
 	{"probe", "operators.coreos.com/v1alpha1", "Probe", map[string]string{
 		"no_resources.yaml": "NoResources", "not_upgradeable.yaml": "OneBlocks", "not_served.yaml": "AbsentDoesNotBlock", "reading.yaml": "NotReadYet",
-		"no_identity.yaml": "OneOfTwoUnreadable",
+		"no_identity.yaml": "OneOfTwoUnreadable", "important.yaml": "UnreadableConditions",
 	}},
 	{"platformoperator", "platform.openshift.io/v1alpha1", "PlatformOperator", map[string]string{
 		"ready.yaml": "OLM/UpToDate", "update_held.yaml": "Update/Held", "installing.yaml": "Install/PlanRunning",
-		"package_not_found.yaml": "Install/PackageNotFound",
+		"package_not_found.yaml": "Install/PackageNotFound", "important.yaml": "Run/Probe",
 	}},
 	{"clusteroperator", "config.openshift.io/v1", "ClusterOperator", map[string]string{
 		"available.yaml": "a_short_trouble/first/many", "progressing.yaml": "pending/first/many", "degraded.yaml": "bundle_cannot_be_unpacked/first/one",

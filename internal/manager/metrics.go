@@ -20,7 +20,7 @@ import (
 
 // addMetrics collects metrics of the cluster's operators, of each kind once it is installed.
 func addMetrics(ctx context.Context, mgr ctrl.Manager, installed *crdGate) error {
-	operators := metrics.NewOperators(installer.Installers{olmv0.Installer{}, controllers.Held{}}, mgr.GetClient(), mgr.Elected())
+	operators := metrics.NewOperators(installer.Installers{olmv0.Installer{}, controllers.Reported{}}, mgr.GetClient(), mgr.Elected())
 	if err := registry.Registry.Register(operators); err != nil {
 		return fmt.Errorf("registering the metrics of operators: %w", err)
 	}

@@ -40,6 +40,9 @@ var (
 	blockedSince = prometheus.NewDesc("operator_status_operator_blocked_since_timestamp_seconds",
 		"When an operator became blocked, by the kind of the blocking object and the reason.",
 		[]string{"namespace", "operator", "impact", "by", "reason"}, nil)
+	noticeSince = prometheus.NewDesc("operator_status_operator_notice_since_timestamp_seconds",
+		"Since when a cluster admin should know something about an operator, by the kind of the reporting object and the reason.",
+		[]string{"namespace", "operator", "by", "reason"}, nil)
 	alertAfter = prometheus.NewDesc("operator_status_operator_alert_after_seconds",
 		"After how long a Probe's hold raises an alert, where that is not the default.",
 		[]string{"namespace", "operator", "by", "reason"}, nil)
@@ -88,7 +91,7 @@ func (o *Operators) Add(kind installer.Kind) {
 // Describe implements prometheus.Collector.
 func (o *Operators) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		operators, blocked, blockedSince, alertAfter, probes, platformOperators, catalogs, catalogUnhealthySince, catalogPolled, omitted,
+		operators, blocked, blockedSince, noticeSince, alertAfter, probes, platformOperators, catalogs, catalogUnhealthySince, catalogPolled, omitted,
 	} {
 		out <- d
 	}
@@ -164,7 +167,7 @@ func (s scrape) operators(all []operator.Operator) {
 		}
 	}
 	impacts := map[operator.Impact]int{operator.Broken: 0, operator.Held: 0}
-	var blocking []named
+	var blocking, notices []named
 	for _, o := range all {
 		numbers[key{string(o.State), string(o.UpToDate)}]++
 		for impact := range impacts {
@@ -173,6 +176,7 @@ func (s scrape) operators(all []operator.Operator) {
 			}
 		}
 		blocking = append(blocking, s.blockersOf(o)...)
+		notices = append(notices, s.noticesOf(o)...)
 	}
 	for k, n := range numbers {
 		s.gauge(operators, float64(n), k.state, k.upToDate)
@@ -181,6 +185,7 @@ func (s scrape) operators(all []operator.Operator) {
 		s.gauge(blocked, float64(n), string(impact))
 	}
 	s.timestamps(blockedSince, "operator_status_operator_blocked_since_timestamp_seconds", blocking)
+	s.timestamps(noticeSince, "operator_status_operator_notice_since_timestamp_seconds", notices)
 	for _, n := range blocking[:min(len(blocking), MaxSeries)] {
 		if n.alertAfter > 0 {
 			s.gauge(alertAfter, n.alertAfter.Seconds(), n.labels[0], n.labels[1], n.labels[3], n.labels[4])
@@ -191,24 +196,42 @@ func (s scrape) operators(all []operator.Operator) {
 // blockersOf returns a series for each kind and reason of an operator's blockers, with the time of the oldest, and the shortest alertAfter.
 func (s scrape) blockersOf(o operator.Operator) (out []named) {
 	for _, b := range o.Blockers {
-		kind, _, _ := strings.Cut(b.By, " ")
-		n := named{at: s.at(b.Since), labels: []string{o.Namespace, o.Name, string(b.Impact), kind, bounded(b.Reason)}}
+		n := named{at: s.at(b.Since), labels: []string{o.Namespace, o.Name, string(b.Impact), kindOf(b), bounded(b.Reason)}}
 		if b.Impact == operator.Held {
 			n.alertAfter = s.alertAfter[b.By]
 		}
-		at := slices.IndexFunc(out, func(other named) bool { return slices.Equal(other.labels, n.labels) })
-		if at < 0 {
-			out = append(out, n)
-			continue
-		}
-		if n.at.Before(out[at].at) {
-			out[at].at = n.at
-		}
-		if n.alertAfter > 0 && (out[at].alertAfter == 0 || n.alertAfter < out[at].alertAfter) {
-			out[at].alertAfter = n.alertAfter
-		}
+		out = merged(out, n)
 	}
 	return out
+}
+
+// noticesOf returns a series for each kind and reason of an operator's notices, with the time of the oldest.
+func (s scrape) noticesOf(o operator.Operator) (out []named) {
+	for _, b := range o.Notices {
+		out = merged(out, named{at: s.at(b.Since), labels: []string{o.Namespace, o.Name, kindOf(b), bounded(b.Reason)}})
+	}
+	return out
+}
+
+// kindOf returns the kind of the object that reports a blocker.
+func kindOf(b operator.Blocker) string {
+	kind, _, _ := strings.Cut(b.By, " ")
+	return kind
+}
+
+// merged adds a series, or merges it into one with the same labels.
+func merged(all []named, n named) []named {
+	at := slices.IndexFunc(all, func(other named) bool { return slices.Equal(other.labels, n.labels) })
+	if at < 0 {
+		return append(all, n)
+	}
+	if n.at.Before(all[at].at) {
+		all[at].at = n.at
+	}
+	if n.alertAfter > 0 && (all[at].alertAfter == 0 || n.alertAfter < all[at].alertAfter) {
+		all[at].alertAfter = n.alertAfter
+	}
+	return all
 }
 
 func (s scrape) catalogs(all []olmv0.Catalog) {

@@ -70,10 +70,22 @@ func alerting(name string, after time.Duration) *v1alpha1.Probe {
 	}
 }
 
+// important returns a Probe that reports an important condition, of an operator of its name if that has an installer.
+func important(name string, of string) *v1alpha1.Probe {
+	out := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: &v1alpha1.ProbeSpec{}}
+	if of != "" {
+		out.Spec.Operator = &v1alpha1.ProbedOperator{Installer: of, Name: name}
+	}
+	out.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionImportant, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConditionsTrue, LastTransitionTime: began,
+	}}
+	return out
+}
+
 // collector returns a collector of those objects, of a manager that leads.
 func collector(t *testing.T, objects ...client.Object) *Operators {
 	t.Helper()
-	installers, scheme := installer.Installers{olmv0.Installer{}, controllers.Held{}}, runtime.NewScheme()
+	installers, scheme := installer.Installers{olmv0.Installer{}, controllers.Reported{}}, runtime.NewScheme()
 	for _, kind := range installers.Kinds() {
 		if err := kind.AddToScheme(scheme); err != nil {
 			t.Fatal(err)
@@ -133,6 +145,20 @@ operator_status_blocked_operators{impact="Held"} 1
 # HELP operator_status_operator_blocked_since_timestamp_seconds When an operator became blocked, by the kind of the blocking object and the reason.
 # TYPE operator_status_operator_blocked_since_timestamp_seconds gauge
 operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Held",namespace="default",operator="a",reason="ProbeNotUpgradeable"} 1000
+`,
+		},
+		"Notices": {
+			reason:  "Each notice has its time, whatever installs the operator. One of a Probe whose operator OLM does not install names that.",
+			objects: []client.Object{sub("foo"), csv(olm.CSVPhaseSucceeded), important("foo.v1", ""), important("a", "Helm")},
+			metrics: []string{"operator_status_operator_notice_since_timestamp_seconds", "operator_status_blocked_operators"},
+			want: `# HELP operator_status_blocked_operators Operators that a user has to repair (Broken), or whose update waits (Held).
+# TYPE operator_status_blocked_operators gauge
+operator_status_blocked_operators{impact="Broken"} 0
+operator_status_blocked_operators{impact="Held"} 0
+# HELP operator_status_operator_notice_since_timestamp_seconds Since when a cluster admin should know something about an operator, by the kind of the reporting object and the reason.
+# TYPE operator_status_operator_notice_since_timestamp_seconds gauge
+operator_status_operator_notice_since_timestamp_seconds{by="Probe",namespace="default",operator="a",reason="ConditionsTrue"} 1000
+operator_status_operator_notice_since_timestamp_seconds{by="Probe",namespace="default",operator="foo",reason="ConditionsTrue"} 1000
 `,
 		},
 		"AlertAfter": {

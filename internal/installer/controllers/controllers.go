@@ -313,10 +313,7 @@ func Kinds() []installer.Kind {
 			GroupVersionKind: definitions, Plural: "CustomResourceDefinitions", AddToScheme: apiextensions.AddToScheme, List: metadata, ClusterScoped: true,
 		},
 		holdKind(),
-		{
-			GroupVersionKind: v1alpha1.GroupVersion.WithKind(v1alpha1.ProbeKind), Plural: "Probes",
-			AddToScheme: v1alpha1.AddToScheme, List: func() installer.List { return &v1alpha1.ProbeList{} }, Trim: trim,
-		},
+		probeKind(),
 	}
 	apps, rbac := appsv1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
 	for _, k := range []installer.Kind{
