@@ -15,8 +15,10 @@ import (
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -172,6 +174,25 @@ func TestCommandLineInstall(t *testing.T) {
 	if created := strings.Count(out, " created (server dry run)"); created != 3 {
 		t.Errorf("in a namespace that does not exist, %d objects would be created, want 3: %s", created, out)
 	}
+}
+
+// TestCommandLineUnpacking verifies that the command line names a bundle that OLM does not come to unpack. OLM has neither an InstallPlan nor a
+// version in the Subscription's status before it has.
+func TestCommandLineUnpacking(t *testing.T) {
+	s := newStage(t, "unpacks", publish(t, "unpacks", "1.0.0"), publish(t, "first", "1.0.0"))
+	sub := s.subscribe(t, "unpacks")
+	s.awaitRunning(t, sub, csvOf("unpacks", "1.0.0"))
+	none := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "none"}}
+	none.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")} // that of the operator
+	cluster.Create(t, none)
+	config, err := testcatalog.Config(publish(t, "unpacks", "1.0.0", "1.1.0"), publish(t, "first", "1.0.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testcatalog.Refer(&config, func(bundle string) string { return "registry.invalid/" + bundle })
+	s.offerConfig(t, config)
+	awaitWhy(t, sub, 2, "Waiting by Subscription ", "(UnpackingInProgress)", "has not unpacked the bundle", "kubectl get pods -n "+s.namespace)
+	awaitWhy(t, s.subscribe(t, "first"), 2, "Waiting by Subscription ", "has not unpacked the bundle")
 }
 
 // TestCommandLineActions verifies that an administrator holds, approves, awaits and releases an update with the command line

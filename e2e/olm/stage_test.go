@@ -10,6 +10,7 @@ import (
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -59,7 +60,17 @@ func anotherStage(t *testing.T, prefix string, packages ...testcatalog.Package) 
 // offer replaces the contents of the catalog with packages and waits until OLM has connected to it.
 func (s *stage) offer(t *testing.T, packages ...testcatalog.Package) {
 	t.Helper()
-	if err := testcatalog.Write(s.folder, packages...); err != nil {
+	config, err := testcatalog.Config(packages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.offerConfig(t, config)
+}
+
+// offerConfig is offer with a catalog as it is.
+func (s *stage) offerConfig(t *testing.T, config declcfg.DeclarativeConfig) {
+	t.Helper()
+	if err := testcatalog.WriteConfig(s.folder, config); err != nil {
 		t.Fatal(err)
 	}
 	if err := testcluster.Devcluster(t.Context(), "catalog", "--dir="+clusterDir, s.namespace, s.folder); err != nil {

@@ -245,7 +245,10 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 		return out
 	}
 	csv := n.CSVs[sub.Status.CurrentCSV]
-	switch {
+	isSettled := csv == nil || csv.Status.Phase == olm.CSVPhaseSucceeded
+	switch unpacking := sub.Status.GetCondition(v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpacking)); {
+	case isSettled && unpacking.Status == corev1.ConditionTrue:
+		return unpackingOf(sub, unpacking)
 	case csv != nil && csv.Status.Phase == olm.CSVPhaseSucceeded:
 		return nil
 	case retried(plan): // before the ClusterServiceVersion, whose requirements are in the InstallPlan
@@ -272,6 +275,28 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 		return out
 	}
 	return nil
+}
+
+// unpackingOf describes a Job of OLM that unpacks the bundle of a new version, by a condition that all Subscriptions of the namespace have
+// meanwhile. OLM ends the Job after ten minutes, and its condition has a message only if an image cannot be pulled.
+func unpackingOf(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) *operator.Unfinished {
+	out := &operator.Unfinished{
+		Ref:    operator.Ref{Kind: v1alpha1.SubscriptionKind, Namespace: sub.Namespace, Name: sub.Name},
+		Since:  since(c),
+		Broken: c.Message != "",
+		Reason: cmp.Or(c.Reason, string(c.Type)),
+		Message: cmp.Or(c.Message, "OLM has not unpacked the bundle of a new version yet, of this operator or another one in the namespace. "+
+			"The pod of its Job has to pull the bundle's image"),
+	}
+	if out.Since.IsZero() {
+		out.Since = sub.Status.LastUpdated
+	}
+	if spec := sub.Spec; spec != nil && installer.IsName(spec.CatalogSourceNamespace) {
+		out.Steps = []operator.Step{{
+			To: "To see the pod", Command: "kubectl get pods -n " + spec.CatalogSourceNamespace + " -l operatorframework.io/bundle-unpack-ref",
+		}}
+	}
+	return out
 }
 
 // progressOf returns the state of a ClusterServiceVersion that has not Succeeded, and whether it stays like that.

@@ -2,6 +2,7 @@ package olmv0
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -488,6 +489,40 @@ func TestExternalRequirements(t *testing.T) {
 		}
 		if got := Operators(in)[0].Unfinished; got == nil || got.External != tc.want {
 			t.Errorf("%s: %+v; want External %t: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}
+
+// TestUnpacking verifies that a Job of OLM that unpacks a bundle is named while no version of the operator has been written for it.
+func TestUnpacking(t *testing.T) {
+	const pulls = "Bundle image pull failed"
+	unpacking := func(message string) v1alpha1.SubscriptionCondition {
+		return condition(v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpacking), corev1.ConditionTrue, "UnpackingInProgress", message)
+	}
+	runs := []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseSucceeded)}
+	for name, tc := range map[string]struct {
+		reason  string
+		sub     v1alpha1.Subscription
+		csvs    []v1alpha1.ClusterServiceVersion
+		message string // contained in the message, or "" if there is nothing to wait for
+		broken  bool
+	}{
+		"First":  {"OLM runs, and has chosen a version.", sub("", "", unpacking("")), nil, "has not unpacked the bundle", false},
+		"Update": {"The update is not known before.", sub("foo.v1", "foo.v1", unpacking("")), runs, "has not unpacked the bundle", false},
+		"Pull":   {"It does not end by itself.", sub("foo.v1", "foo.v1", unpacking(pulls)), runs, pulls, true},
+		"None":   {"The operator is up to date.", sub("foo.v1", "foo.v1"), runs, "", false},
+		"Installs": {"The version that has been written comes first.", sub("foo.v1", "foo.v2", unpacking("")),
+			append(runs, csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling)), "OLM has not begun to install it", false},
+	} {
+		got := Operators(Cluster{
+			Subscriptions: []v1alpha1.Subscription{tc.sub}, CatalogSources: []olm.CatalogSource{catalog()}, ClusterServiceVersions: tc.csvs,
+		})[0].Unfinished
+		switch {
+		case tc.message == "" && got == nil:
+		case got == nil || tc.message == "" || !strings.Contains(got.Message, tc.message) || got.Broken != tc.broken:
+			t.Errorf("%s: %+v; want %q, broken %t: %s", name, got, tc.message, tc.broken, tc.reason)
+		case name != "Installs" && (got.Since != began || got.Steps[0].Command != "kubectl get pods -n olm -l operatorframework.io/bundle-unpack-ref"):
+			t.Errorf("%s: it began %s, and the steps are %v", name, got.Since, got.Steps)
 		}
 	}
 }

@@ -80,6 +80,11 @@ func Write(folder string, packages ...Package) error {
 	if err != nil {
 		return err
 	}
+	return WriteConfig(folder, config)
+}
+
+// WriteConfig writes a catalog to catalog.json in a folder, replacing the file.
+func WriteConfig(folder string, config declcfg.DeclarativeConfig) error {
 	var buffer bytes.Buffer
 	if err := declcfg.WriteJSON(config, &buffer); err != nil {
 		return err
