@@ -31,11 +31,13 @@ type ImageMatch struct {
 	// +kubebuilder:default=Prefix
 	Type ImageMatchType `json:"type,omitempty"`
 
-	// Prefix of a repository, without scheme, tag and digest; * for all images. Without a port, it matches every port.
-	// Images of Docker Hub begin with docker.io.
+	// Prefix of a repository, without scheme, tag and digest; * for all images. It begins with the host of a registry, which is
+	// docker.io for Docker Hub, and matches every port if it has none. docker.io/nginx matches the official image and the
+	// images of an organization of that name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^(\*|([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*/?)$`
 	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self == '*' || self.matches('^(localhost|[^/]*[.:][^/]*)(/|$)')",message="the prefix must begin with the host of a registry, as in docker.io/library/nginx; one without a dot needs a port"
 	Prefix string `json:"prefix"`
 }
 

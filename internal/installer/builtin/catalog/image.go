@@ -58,14 +58,18 @@ func ParseImagePrefix(prefix string) (ImagePrefix, error) {
 }
 
 // Match returns how much of a repository's name the prefix determines, or 0 if it does not match. A prefix without a port
-// is one of the repositories at every port.
+// is one of the repositories at every port. A component of Docker Hub is an organization, or the short name of an official image.
 func (p ImagePrefix) Match(repository name.Repository) int {
 	host, port := splitPort(repository.RegistryStr())
 	if port == "" {
 		port = "443"
 	}
 	path := repository.RepositoryStr()
-	if host != p.host || p.port != "" && port != p.port || p.path != "" && path != p.path && !strings.HasPrefix(path, p.path+"/") {
+	if host != p.host || p.port != "" && port != p.port {
+		return 0
+	}
+	isOfficial := host == name.DefaultRegistry && path == "library/"+p.path
+	if p.path != "" && path != p.path && !strings.HasPrefix(path, p.path+"/") && !isOfficial {
 		return 0
 	}
 	return len(p.host) + len(p.port) + len(p.path)

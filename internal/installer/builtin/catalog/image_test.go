@@ -70,6 +70,10 @@ func TestImagePrefix(t *testing.T) {
 		"DefaultPort": {"Port 443 matches an image without a port.", "quay.io:443/acme", "quay.io/acme/foo", true},
 		"OtherPort":   {"A host with another port does not match.", "quay.io:5000/acme", "quay.io/acme/foo", false},
 		"Hub":         {"A prefix of Docker Hub matches an image without a host.", "docker.io/library", "foo", true},
+		"HubShort":    {"An official image of Docker Hub has a short name.", "docker.io/foo", "foo:v1", true},
+		"HubOrg":      {"So does an organization.", "docker.io/foo", "foo/bar", true},
+		"HubAnother":  {"Another official image does not match.", "docker.io/foo", "bar", false},
+		"NotHub":      {"Other registries have no short names.", "quay.io/foo", "quay.io/library/foo", false},
 		"HubOther":    {"All hosts of Docker Hub match each other.", "index.docker.io", "registry-1.docker.io/acme/foo", true},
 		"Localhost":   {"The case of a host without a domain is ignored.", "localhost:5000", "LOCALHOST:5000/foo", true},
 	}
