@@ -13,7 +13,7 @@ import (
 var colors = func() map[string]*color.Color {
 	out := map[string]*color.Color{}
 	for attribute, words := range map[color.Attribute][]string{
-		color.FgRed: {string(operator.Broken), string(operator.Failed), string(operator.NotInstalled)},
+		color.FgRed: {string(operator.Broken), string(operator.Failed), string(operator.NotInstalled), string(operator.Stopped)},
 		color.FgYellow: {
 			string(operator.Held), string(operator.Waiting), string(unknown), string(outdated), "Blocking", "RequiresApproval", "Upgradeable=False", "Held=True",
 		},

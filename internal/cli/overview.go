@@ -31,7 +31,7 @@ const allClear status = "Clear"
 
 // statuses are all, the worst first.
 var statuses = []status{
-	status(operator.Broken), status(operator.Failed), status(operator.Held), status(operator.Waiting), unknown, status(operator.NotInstalled),
+	status(operator.Broken), status(operator.Failed), status(operator.Held), status(operator.Waiting), unknown, status(operator.NotInstalled), status(operator.Stopped),
 	status(operator.Installing), outdated, updating, status(operator.Running), upToDate, allClear,
 }
 

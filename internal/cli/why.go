@@ -108,6 +108,8 @@ func summary(op operator.Operator) string {
 		out = version + " is running"
 	case operator.Failed:
 		out = version + " has failed"
+	case operator.Stopped:
+		out = version + " is stopped"
 	case operator.Installing:
 		out = version + " is being installed"
 	case operator.NotInstalled:

@@ -59,7 +59,7 @@ func (all Installers) Unsettled(c Cluster, operators []operator.Operator) []stri
 	rollouts := rolloutsIn(c)
 	var out []string
 	for _, op := range operators {
-		if !slices.Contains(out, op.Namespace) && len(all.of(op, rollouts)) > 0 {
+		if !slices.Contains(out, op.Namespace) && slices.ContainsFunc(all.of(op, rollouts), func(r rollout) bool { return !r.settled() }) {
 			out = append(out, op.Namespace)
 		}
 	}
@@ -73,7 +73,14 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 	for i := range operators {
 		op := &operators[i]
 		var found []operator.Blocker
+		if r := all.stopped(*op, c, rollouts); r != nil {
+			op.State = operator.Stopped
+			found = append(found, r.start())
+		}
 		for _, r := range all.of(*op, rollouts) {
+			if r.settled() {
+				continue
+			}
 			for _, plural := range []string{ReplicaSets, Pods} {
 				if slices.Contains(c.Unread, plural) && !slices.Contains(op.Unread, plural) {
 					op.Unread = append(op.Unread, plural)
@@ -109,12 +116,44 @@ func (all Installers) of(op operator.Operator, rollouts map[string][]rollout) []
 	return out
 }
 
-// rolloutsIn returns the workloads that do not run as declared, by namespace.
+// stopped returns a workload of an operator that is scaled to no pods, as all others of it are, or nil.
+func (all Installers) stopped(op operator.Operator, c Cluster, rollouts map[string][]rollout) *rollout {
+	own := all.of(op, rollouts)
+	i := slices.IndexFunc(own, rollout.isStopped)
+	if i < 0 || op.State != operator.Running && op.State != operator.Installing {
+		return nil
+	}
+	for _, o := range c.Objects {
+		if r := rolloutOf(o); r.Kind == "" || r.Namespace != op.Namespace || r.isStopped() {
+			continue
+		}
+		w, _ := WorkloadOf(o) // it is one
+		if slices.ContainsFunc(only[Runner](all), func(i Runner) bool { return i.Runs(op, w) }) {
+			return nil
+		}
+	}
+	return &own[i]
+}
+
+// isStopped reports whether a workload is scaled to no pods.
+func (r rollout) isStopped() bool { return r.desired == 0 && r.Kind != "DaemonSet" }
+
+// start returns the blocker of a stopped workload.
+func (r rollout) start() operator.Blocker {
+	return operator.Blocker{
+		Impact: operator.Held, By: r.String(), Reason: "ScaledToZero", Cause: r.String() + " is scaled to no pods, so the operator does not run",
+		Steps: []operator.Step{{
+			To: "To start it", Command: fmt.Sprintf("kubectl scale %s -n %s %s --replicas=1", r.workload.Resource(), r.Namespace, r.Name),
+		}},
+	}
+}
+
+// rolloutsIn returns the workloads that do not run as declared or are stopped, by namespace.
 func rolloutsIn(c Cluster) map[string][]rollout {
 	out := map[string][]rollout{}
 	for _, o := range c.Objects {
 		r := rolloutOf(o)
-		if r.Kind == "" || r.settled() {
+		if r.Kind == "" || r.settled() && !r.isStopped() {
 			continue
 		}
 		r.workload, _ = WorkloadOf(o) // it is one

@@ -211,6 +211,20 @@ func TestExplain(t *testing.T) {
 				"kubectl rollout resume deployment -n foo foo",
 			},
 		},
+		"Stopped": {
+			reason:  "An operator without pods does not run, whoever scaled it.",
+			objects: []Object{deployment(0, 0, 0), &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "bar", Name: "bar"}}},
+			want: []string{
+				"Held by Deployment foo/foo, ScaledToZero since 0: Deployment foo/foo is scaled to no pods, so the operator does not run",
+				"kubectl scale deployment -n foo foo --replicas=1",
+			},
+		},
+		"Partly": {
+			reason: "Some workloads of an operator need not run.",
+			objects: []Object{deployment(0, 0, 0), &appsv1.StatefulSet{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "other"}, Status: appsv1.StatefulSetStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
+			}},
+		},
 		"Leaving": {
 			reason:  "A pod that does not end is what its workload waits for.",
 			objects: with(pod("new", func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = new(at(150)), []string{"example.com/f"} })),
@@ -237,7 +251,7 @@ func TestExplain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			all := Installers{single{operator.Operator{Namespace: "foo", Name: "foo", Unfinished: tc.unfinished}}}
+			all := Installers{single{operator.Operator{Namespace: "foo", Name: "foo", State: operator.Running, Unfinished: tc.unfinished}}}
 			c := Cluster{Objects: tc.objects, Unread: tc.unread}
 			op := all.Explain(c, all.Operators(c), time.Unix(cmp.Or(tc.second, 300), 0))[0]
 			var got []string

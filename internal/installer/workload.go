@@ -62,7 +62,9 @@ func WorkloadOf(o Object) (Workload, bool) {
 		ran(o.Status.AvailableReplicas)
 	case *appsv1.DaemonSet:
 		out.Kind, pod = "DaemonSet", &o.Spec.Template.Spec
-		ran(o.Status.NumberAvailable)
+		if ran(o.Status.NumberAvailable); o.Status.DesiredNumberScheduled == 0 && o.Status.ObservedGeneration >= o.Generation {
+			out.State = operator.Running // on every node that it is for
+		}
 	default:
 		return Workload{}, false
 	}

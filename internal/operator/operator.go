@@ -20,6 +20,7 @@ const (
 	Running      State = "Running"      // a version of it runs, also during an update
 	Installing   State = "Installing"   // its first version is being installed
 	Failed       State = "Failed"       // its version has failed
+	Stopped      State = "Stopped"      // its workloads are scaled to no pods
 	NotInstalled State = "NotInstalled" // nothing is being installed
 	Unknown      State = "Unknown"      // its versions may not be read
 )
