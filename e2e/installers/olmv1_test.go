@@ -1,6 +1,7 @@
 package installers
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -35,6 +36,33 @@ func TestOLMv1(t *testing.T) {
 	e.awaitConditions(t, "Running=True/WorkloadsAvailable", "UpToDate=True/NewestRuns", "UpgradeHeld=False/NotHeld", "Installed=True/Succeeded",
 		"Progressing=True/Succeeded")
 	e.checkPolicy(t)
+	e.checkNotFound(t, o)
+}
+
+// checkNotFound verifies that the command line names the error of a ClusterExtension that OLM v1 cannot install.
+func (e *extended) checkNotFound(t *testing.T, o story.Op) {
+	t.Helper()
+	missing := builder.Object("olm.operatorframework.io/v1", "ClusterExtension", "", o.Name+"-missing")
+	spec, _, _ := unstructured.NestedMap(e.extension.Object, "spec") // it has one
+	missing.Object["spec"] = spec
+	if err := unstructured.SetNestedField(spec, missing.GetName(), "source", "catalog", "packageName"); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Create(t, missing)
+	t.Cleanup(func() {
+		if err := cluster.Client.Delete(context.Background(), missing); err != nil {
+			t.Error(err)
+		}
+	})
+	cluster.Await(t, missing, func() string {
+		cmd := command("kubectl-operator_status", "why", missing.GetName(), "-n", o.Namespace)
+		out, _ := cmd.CombinedOutput() // the exit code is below
+		if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(string(out), "Broken by ClusterExtension "+missing.GetName()) ||
+			!strings.Contains(string(out), "no bundles found for package") {
+			return fmt.Sprintf("why exits with %d: %s", code, out)
+		}
+		return ""
+	})
 }
 
 // extended is OLM v1 with a ClusterExtension.

@@ -119,7 +119,7 @@ func readAll(ctx context.Context, c lister, kinds []installer.Kind, namespace st
 		group.Go(func() { parts[i], errs[i] = readKind(ctx, c, k, namespace) })
 	}
 	group.Wait()
-	out := installer.Cluster{OneNamespace: namespace != ""}
+	out := installer.Cluster{Namespace: namespace}
 	for i, err := range errs {
 		k := kinds[i]
 		switch {

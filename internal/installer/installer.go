@@ -101,8 +101,8 @@ type Cluster struct {
 	// objects.
 	Unread []string
 
-	// OneNamespace is true if objects of other namespaces were not read.
-	OneNamespace bool
+	// Namespace is the only one of which objects were read, or empty.
+	Namespace string
 }
 
 // Add adds the objects of a list, after trim if that is not nil.

@@ -38,7 +38,7 @@ var (
 func (Installer) Name() string { return string(holdv1alpha1.InstallerWorkload) }
 
 // Kinds implements installer.Installer. Records of Helm are not read: who may read them may read the values of a release.
-func (Installer) Kinds() []installer.Kind { return Kinds() }
+func (Installer) Kinds() []installer.Kind { return append(Kinds(), olmv1.ExtensionKind()) }
 
 // Operators implements installer.Installer. An operator consists of those controllers that were installed together.
 func (Installer) Operators(c installer.Cluster) []operator.Operator {
@@ -52,8 +52,27 @@ func (Installer) Operators(c installer.Cluster) []operator.Operator {
 	for of, some := range workloads {
 		out = append(out, describe(of, some, c))
 	}
+	out = withExtensions(out, c)
 	installer.AddDefinitions(c, out, func(op operator.Operator) []string { return sets.List(definitions[op.Reference]) })
 	return operator.Sorted(out)
+}
+
+// withExtensions adds the reports of OLM v1 to its operators, and adds those that it has not installed.
+func withExtensions(operators []operator.Operator, c installer.Cluster) []operator.Operator {
+	for _, e := range installer.Values[olmv1.ClusterExtension](c) {
+		unfinished, of := e.Unfinished(), e.Reference()
+		i := slices.IndexFunc(operators, func(op operator.Operator) bool { return op.Reference == of })
+		switch {
+		case i >= 0:
+			operators[i].Unfinished = unfinished
+		case unfinished != nil && (c.Namespace == "" || c.Namespace == of.Namespace):
+			operators = append(operators, operator.Operator{
+				Installer: names[of.Installer], Namespace: of.Namespace, Name: of.Name, Reference: of, State: operator.NotInstalled,
+				UpToDate: metav1.ConditionUnknown, Upgradeable: metav1.ConditionUnknown, Unfinished: unfinished,
+			})
+		}
+	}
+	return operators
 }
 
 // Runs implements installer.Runner.

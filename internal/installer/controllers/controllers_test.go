@@ -14,6 +14,7 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/olmv1"
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
@@ -276,5 +277,32 @@ func TestTree(t *testing.T) {
 	subscribed := operator.Operator{Namespace: "foo", Name: "subscribed", Reference: holdv1alpha1.SubscribedOperator("foo", "subscribed")}
 	if _, ok := (Installer{}).Tree(c, subscribed); ok {
 		t.Error("it knows the objects of an operator of OLM")
+	}
+}
+
+// TestExtensions verifies which operators are described because of their ClusterExtension: those that OLM v1 has not installed.
+func TestExtensions(t *testing.T) {
+	extension := func(name, reason string) *olmv1.ClusterExtension {
+		out := &olmv1.ClusterExtension{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		out.Spec.Namespace = "foo"
+		out.Status.Conditions = []metav1.Condition{{Type: "Progressing", Status: metav1.ConditionTrue, Reason: reason, Message: "no bundles found"}}
+		return out
+	}
+	objects := []installer.Object{extension("absent", "Retrying"), extension("content", "Succeeded")}
+	for namespace, want := range map[string][]string{"": {"absent"}, "foo": {"absent"}, "bar": nil} {
+		var got []string
+		c := installer.Cluster{Objects: objects, Namespace: namespace}
+		for _, op := range (Installer{}).Operators(c) {
+			got = append(got, op.Name)
+			if op.Installer != "OLM v1" || op.State != operator.NotInstalled || op.Unfinished == nil || !op.Unfinished.Broken {
+				t.Errorf("an operator that could not be installed is %+v", op)
+			}
+			if node, ok := (Installer{}).Tree(c, op); !ok || node.Name != "ClusterExtension absent" {
+				t.Errorf("its tree is %+v, %t", node, ok)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("in namespace %q, -want +got\n%s", namespace, diff)
+		}
 	}
 }

@@ -2,12 +2,14 @@ package controllers
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/olmv1"
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
@@ -23,7 +25,7 @@ func (Installer) Tree(c installer.Cluster, op operator.Operator) (operator.Node,
 	if len(op.Blockers) > 0 {
 		out.State, out.Message = string(op.Blocked()), op.Blockers[0].Cause
 	}
-	found := false
+	found := slices.ContainsFunc(installer.Values[olmv1.ClusterExtension](c), func(e olmv1.ClusterExtension) bool { return e.Reference() == op.Reference })
 	for _, w := range In(c) {
 		if Owner(w.Workload) == op.Reference {
 			found = true

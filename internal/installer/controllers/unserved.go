@@ -23,7 +23,7 @@ func (Installer) CheckKinds() []installer.Kind { return nil }
 // unserved returns an operator that is not installed for each annotated CustomResourceDefinition whose operator was not found: its author
 // expects it to hold updates, and it holds none. There are none if one may have been overlooked.
 func unserved(c installer.Cluster) []operator.Operator {
-	if c.OneNamespace || slices.ContainsFunc(append(Kinds(), installer.Kind{Plural: "ClusterServiceVersions"}), func(k installer.Kind) bool {
+	if c.Namespace != "" || slices.ContainsFunc(append(Kinds(), installer.Kind{Plural: "ClusterServiceVersions"}), func(k installer.Kind) bool {
 		return slices.Contains(c.Unread, k.Plural)
 	}) {
 		return nil

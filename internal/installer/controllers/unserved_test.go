@@ -32,7 +32,7 @@ func TestUnserved(t *testing.T) {
 		},
 		"Unread":       {reason: "Nothing is concluded from roles that may not be read.", cluster: installer.Cluster{Unread: []string{"ClusterRoles"}}},
 		"UnreadCSVs":   {reason: "Nor from ClusterServiceVersions.", cluster: installer.Cluster{Unread: []string{"ClusterServiceVersions"}}},
-		"OneNamespace": {reason: "The operator may run in another namespace.", cluster: installer.Cluster{OneNamespace: true}},
+		"OneNamespace": {reason: "The operator may run in another namespace.", cluster: installer.Cluster{Namespace: "foo"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

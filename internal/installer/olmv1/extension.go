@@ -1,0 +1,95 @@
+package olmv1
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+// ClusterExtension is the part of a ClusterExtension that describes its operator.
+type ClusterExtension struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	Spec struct {
+		Namespace string `json:"namespace"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions,omitempty"`
+	} `json:"status,omitzero"`
+}
+
+// ClusterExtensionList is a list of ClusterExtensions.
+type ClusterExtensionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []ClusterExtension `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (e *ClusterExtension) DeepCopyObject() runtime.Object {
+	out := *e
+	e.DeepCopyInto(&out.ObjectMeta)
+	out.Status.Conditions = nil
+	for i := range e.Status.Conditions {
+		out.Status.Conditions = append(out.Status.Conditions, *e.Status.Conditions[i].DeepCopy())
+	}
+	return &out
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *ClusterExtensionList) DeepCopyObject() runtime.Object {
+	out := &ClusterExtensionList{TypeMeta: l.TypeMeta}
+	l.DeepCopyInto(&out.ListMeta)
+	for i := range l.Items {
+		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*ClusterExtension))
+	}
+	return out
+}
+
+// ExtensionKind is how ClusterExtensions are read.
+func ExtensionKind() installer.Kind {
+	return installer.Kind{
+		GroupVersionKind: Kind, Plural: Kind.Kind + "s", ClusterScoped: true, Background: true,
+		AddToScheme: func(s *runtime.Scheme) error {
+			s.AddKnownTypes(Kind.GroupVersion(), &ClusterExtension{}, &ClusterExtensionList{})
+			metav1.AddToGroupVersion(s, Kind.GroupVersion())
+			return nil
+		},
+		List: func() installer.List { return &ClusterExtensionList{} },
+		Trim: func(o installer.Object) { o.SetManagedFields(nil) },
+	}
+}
+
+// Reference returns the operator of a ClusterExtension.
+func (e *ClusterExtension) Reference() holdv1alpha1.OperatorReference {
+	return holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLMv1, Namespace: e.Spec.Namespace, Name: e.Name}
+}
+
+// Unfinished describes the work of operator-controller on a ClusterExtension, or its failure. It is nil after the work. A denied update is
+// left to its UpgradeHold.
+func (e *ClusterExtension) Unfinished() *operator.Unfinished {
+	out := &operator.Unfinished{
+		Ref: operator.Ref{Kind: Kind.Kind, Name: e.Name}, Since: e.CreationTimestamp, Reason: "NotReconciled",
+		Message: "operator-controller has not processed it: check that it runs",
+		Steps:   []operator.Step{{To: "To see it", Command: "kubectl describe clusterextension.olm.operatorframework.io " + e.Name}},
+	}
+	progressing := meta.FindStatusCondition(e.Status.Conditions, "Progressing")
+	switch {
+	case e.DeletionTimestamp != nil:
+		out.Since, out.Reason, out.Message = *e.DeletionTimestamp, "Terminating", "it is being deleted"
+	case progressing == nil || progressing.ObservedGeneration < e.Generation:
+	case progressing.Reason == "Succeeded", installer.ReportsDenied(progressing.Message):
+		return nil
+	default:
+		out.Since, out.Reason, out.Message = progressing.LastTransitionTime, progressing.Reason, cmp.Or(progressing.Message, progressing.Reason)
+		out.Broken = progressing.Status == metav1.ConditionFalse || progressing.Reason == "Retrying" // it reports an error
+	}
+	return out
+}
