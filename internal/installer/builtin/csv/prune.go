@@ -94,15 +94,17 @@ func (r *Reconciler) remember(ctx context.Context, s *situation, rendered instal
 	for _, ref := range outside {
 		after.Remember(ref)
 	}
-	if s.grant() == nil { // no InstallPlan has recorded it
+	keep := r.Records.KeepGrant
+	if s.grant() == nil {
 		if after.Identity, err = r.identity(s); err != nil {
 			return err
 		}
+		keep = r.Records.KeepUnplanned
 	}
 	if after.Identity == before.Identity && slices.Equal(after.OutsideNamespace, before.OutsideNamespace) {
 		return nil
 	}
-	if err := r.Records.KeepGrant(ctx, client.ObjectKeyFromObject(s.csv), &after); err != nil {
+	if err := keep(ctx, client.ObjectKeyFromObject(s.csv), &after); err != nil {
 		return err
 	}
 	s.record = &after

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
@@ -90,6 +92,37 @@ func (g *Grant) Inherit(replaced *Grant) {
 func (s *Store) KeepGrant(ctx context.Context, csv types.NamespacedName, grant *Grant) error {
 	if err := s.write(ctx, s.secret(kindGrant, csv, nameOf(kindGrant, csv)), grant); err != nil {
 		return fmt.Errorf("storing the grant of ClusterServiceVersion %s: %w", csv, err)
+	}
+	return nil
+}
+
+// KeepUnplanned stores the record of a CSV that was applied by hand. It returns a conflict if an InstallPlan has granted the CSV something
+// meanwhile.
+func (s *Store) KeepUnplanned(ctx context.Context, csv types.NamespacedName, record *Grant) error {
+	secret := s.secret(kindGrant, csv, nameOf(kindGrant, csv))
+	packed, err := pack(record)
+	if err != nil {
+		return err
+	}
+	existing, granted := &corev1.Secret{}, &Grant{}
+	err = s.Live.Get(ctx, client.ObjectKeyFromObject(secret), existing)
+	switch {
+	case apierrors.IsNotFound(err):
+		secret.Data = map[string][]byte{key: packed}
+		err = s.Client.Create(ctx, secret, FieldOwner)
+	case err == nil:
+		if err = unpack(existing.Data[key], granted); err != nil {
+			break
+		}
+		if granted.OfPlan() {
+			err = apierrors.NewConflict(corev1.Resource("secrets"), secret.Name, fmt.Errorf("InstallPlan %s has granted it", granted.Plan))
+			break
+		}
+		existing.Data = map[string][]byte{key: packed}
+		err = s.Client.Update(ctx, existing, FieldOwner)
+	}
+	if err != nil {
+		return fmt.Errorf("storing the record of ClusterServiceVersion %s: %w", csv, err)
 	}
 	return nil
 }

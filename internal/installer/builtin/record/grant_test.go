@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 func ref(name string, uid types.UID, created bool) Reference {
@@ -39,5 +41,31 @@ func TestInherit(t *testing.T) {
 	want := []Reference{ref("same", "1", true), ref("recreated", "2", false), ref("adopted", "3", false), ref("new", "4", true)}
 	if diff := cmp.Diff(want, grant.OutsideNamespace); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestKeepUnplanned verifies that the record of a CSV that was applied by hand never replaces the grant of an InstallPlan.
+func TestKeepUnplanned(t *testing.T) {
+	c := fake.NewClientBuilder().Build()
+	s := &Store{Client: c, Live: c, Namespace: "system"}
+	csv := types.NamespacedName{Namespace: "default", Name: "foo.v1"}
+	first, second := &Grant{OutsideNamespace: []Reference{ref("a", "", true)}}, &Grant{OutsideNamespace: []Reference{ref("a", "1", true)}}
+	for _, kept := range []*Grant{first, second} {
+		if err := s.KeepUnplanned(t.Context(), csv, kept); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Grant(t.Context(), csv); err != nil || !cmp.Equal(got, kept) {
+			t.Errorf("the record is %+v, %v; want %+v", got, err, kept)
+		}
+	}
+	planned := &Grant{Plan: "install-1"}
+	if err := s.KeepGrant(t.Context(), csv, planned); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.KeepUnplanned(t.Context(), csv, first); !apierrors.IsConflict(err) {
+		t.Errorf("beside the grant of an InstallPlan it returns %v, want a conflict", err)
+	}
+	if got, err := s.Grant(t.Context(), csv); err != nil || !cmp.Equal(got, planned) {
+		t.Errorf("the grant is %+v, %v; want %+v", got, err, planned)
 	}
 }
