@@ -181,7 +181,7 @@ func TestCommandLineInstall(t *testing.T) {
 func TestCommandLineUnpacking(t *testing.T) {
 	s := newStage(t, "unpacks", publish(t, "unpacks", "1.0.0"), publish(t, "first", "1.0.0"))
 	sub := s.subscribe(t, "unpacks")
-	s.awaitRunning(t, sub, csvOf("unpacks", "1.0.0"))
+	awaitWhy(t, sub, 0, csvOf("unpacks", "1.0.0")+" is running, and is up to date")
 	none := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "none"}}
 	none.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")} // that of the operator
 	cluster.Create(t, none)
@@ -191,8 +191,9 @@ func TestCommandLineUnpacking(t *testing.T) {
 	}
 	testcatalog.Refer(&config, func(bundle string) string { return "registry.invalid/" + bundle })
 	s.offerConfig(t, config)
-	awaitWhy(t, sub, 2, "Waiting by Subscription ", "(UnpackingInProgress)", "has not unpacked the bundle", "kubectl get pods -n "+s.namespace)
-	awaitWhy(t, s.subscribe(t, "first"), 2, "Waiting by Subscription ", "has not unpacked the bundle")
+	for _, sub := range []*v1alpha1.Subscription{s.subscribe(t, "first"), sub} {
+		awaitWhy(t, sub, 2, "Waiting by Subscription ", "(UnpackingInProgress)", "has not unpacked the bundle", "kubectl get pods -n "+s.namespace)
+	}
 }
 
 // TestCommandLineActions verifies that an administrator holds, approves, awaits and releases an update with the command line
