@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/story"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // synced is a program that installs an operator from Git.
@@ -176,9 +178,31 @@ func TestHeldFlux(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			o := story.New(t, cluster, filepath.Join(clusterDir, "kubeconfig"), "by-"+strings.ToLower(kind))
 			o.ByPolicy = kind == "HelmRelease"
-			story.Tell(t, fluxed(t, kind, o, newRepository(t)), o)
+			s := fluxed(t, kind, o, newRepository(t))
+			story.Tell(t, s, o)
+			s.checkFailure(t, o)
 		})
 	}
+}
+
+// checkFailure verifies that the command line names the object of Flux that cannot apply what is in Git.
+func (s *synced) checkFailure(t *testing.T, o story.Op) {
+	t.Helper()
+	for file, content := range s.files(o, "9.0.0") {
+		if strings.HasSuffix(file, "operator.yaml") {
+			content = "apiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: nothing, namespace: " + o.Namespace + "}\n"
+		}
+		s.git.commit(t, file, content)
+	}
+	cluster.Await(t, s.state, func() string {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), "why", o.Name, "-n", o.Namespace,
+			"--kubeconfig", o.Kubeconfig)
+		out, _ := cmd.CombinedOutput() // the exit code is below
+		if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(string(out), "Broken by "+s.state.GetKind()+" "+o.Namespace+"/"+o.Name) {
+			return fmt.Sprintf("why exits with %d: %s", code, out)
+		}
+		return ""
+	})
 }
 
 // TestHeldArgoCD tells the story of an Application, with client-side apply, and with server-side apply and a ProbePolicy.

@@ -19,6 +19,7 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/flux"
 	"github.com/operator-status/operator-status/internal/installer/helm"
 	"github.com/operator-status/operator-status/internal/installer/olmv1"
 	"github.com/operator-status/operator-status/internal/installer/workload"
@@ -38,7 +39,9 @@ var (
 func (Installer) Name() string { return string(holdv1alpha1.InstallerWorkload) }
 
 // Kinds implements installer.Installer. Records of Helm are not read: who may read them may read the values of a release.
-func (Installer) Kinds() []installer.Kind { return append(Kinds(), olmv1.ExtensionKind()) }
+func (Installer) Kinds() []installer.Kind {
+	return slices.Concat(Kinds(), flux.Kinds(), []installer.Kind{olmv1.ExtensionKind()})
+}
 
 // Operators implements installer.Installer. An operator consists of those controllers that were installed together.
 func (Installer) Operators(c installer.Cluster) []operator.Operator {
@@ -50,7 +53,9 @@ func (Installer) Operators(c installer.Cluster) []operator.Operator {
 	}
 	out := make([]operator.Operator, 0, len(workloads))
 	for of, some := range workloads {
-		out = append(out, describe(of, some, c))
+		op := describe(of, some, c)
+		op.Unfinished = flux.Unfinished(c, some)
+		out = append(out, op)
 	}
 	out = withExtensions(out, c)
 	installer.AddDefinitions(c, out, func(op operator.Operator) []string { return sets.List(definitions[op.Reference]) })

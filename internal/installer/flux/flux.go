@@ -1,0 +1,141 @@
+// Package flux describes the objects by which Flux applies operators. It is pure.
+package flux
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/operator"
+)
+
+// applier is the part of a HelmRelease or Kustomization that tells whether it is applied.
+type applier struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions,omitempty"`
+	} `json:"status,omitzero"`
+}
+
+func (a *applier) deepCopy() (out applier) {
+	out.TypeMeta = a.TypeMeta
+	a.DeepCopyInto(&out.ObjectMeta)
+	for i := range a.Status.Conditions {
+		out.Status.Conditions = append(out.Status.Conditions, *a.Status.Conditions[i].DeepCopy())
+	}
+	return out
+}
+
+// HelmRelease is that of helm-controller.
+type HelmRelease struct{ applier }
+
+// HelmReleaseList is a list of HelmReleases.
+type HelmReleaseList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []HelmRelease `json:"items"`
+}
+
+// Kustomization is that of kustomize-controller.
+type Kustomization struct{ applier }
+
+// KustomizationList is a list of Kustomizations.
+type KustomizationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []Kustomization `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (r *HelmRelease) DeepCopyObject() runtime.Object { return &HelmRelease{r.deepCopy()} }
+
+// DeepCopyObject implements runtime.Object.
+func (k *Kustomization) DeepCopyObject() runtime.Object { return &Kustomization{k.deepCopy()} }
+
+// DeepCopyObject implements runtime.Object.
+func (l *HelmReleaseList) DeepCopyObject() runtime.Object {
+	out := &HelmReleaseList{TypeMeta: l.TypeMeta}
+	l.DeepCopyInto(&out.ListMeta)
+	for i := range l.Items {
+		out.Items = append(out.Items, HelmRelease{l.Items[i].deepCopy()})
+	}
+	return out
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *KustomizationList) DeepCopyObject() runtime.Object {
+	out := &KustomizationList{TypeMeta: l.TypeMeta}
+	l.DeepCopyInto(&out.ListMeta)
+	for i := range l.Items {
+		out.Items = append(out.Items, Kustomization{l.Items[i].deepCopy()})
+	}
+	return out
+}
+
+var (
+	helmRelease   = schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}
+	kustomization = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
+)
+
+// Kinds are how these objects are read. They may be in other namespaces than the operators.
+func Kinds() []installer.Kind {
+	kind := func(gvk schema.GroupVersionKind, object, list runtime.Object, empty func() installer.List) installer.Kind {
+		return installer.Kind{
+			GroupVersionKind: gvk, Plural: gvk.Kind + "s", AllNamespaces: true, Background: true, List: empty,
+			AddToScheme: func(s *runtime.Scheme) error {
+				s.AddKnownTypes(gvk.GroupVersion(), object, list)
+				metav1.AddToGroupVersion(s, gvk.GroupVersion())
+				return nil
+			},
+			Trim: func(o installer.Object) { o.SetManagedFields(nil) },
+		}
+	}
+	return []installer.Kind{
+		kind(helmRelease, &HelmRelease{}, &HelmReleaseList{}, func() installer.List { return &HelmReleaseList{} }),
+		kind(kustomization, &Kustomization{}, &KustomizationList{}, func() installer.List { return &KustomizationList{} }),
+	}
+}
+
+// Unfinished describes why the object that applied workloads is not ready, or returns nil if it is, was not read or did not apply any. A
+// denied update is left to its UpgradeHold.
+func Unfinished(c installer.Cluster, workloads []installer.Workload) *operator.Unfinished {
+	by := installer.RetryOf(workloads)
+	if by == nil {
+		return nil
+	}
+	is := func(gvk schema.GroupVersionKind, a *applier) bool {
+		return by.Kind.GroupKind() == gvk.GroupKind() && by.Object == types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+	}
+	for _, r := range installer.Values[HelmRelease](c) {
+		if is(helmRelease, &r.applier) {
+			return r.unfinished(helmRelease)
+		}
+	}
+	for _, k := range installer.Values[Kustomization](c) {
+		if is(kustomization, &k.applier) {
+			return k.unfinished(kustomization)
+		}
+	}
+	return nil
+}
+
+func (a *applier) unfinished(gvk schema.GroupVersionKind) *operator.Unfinished {
+	ready := meta.FindStatusCondition(a.Status.Conditions, "Ready")
+	if ready == nil || ready.Status == metav1.ConditionTrue || installer.ReportsDenied(ready.Message) {
+		return nil
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return &operator.Unfinished{
+		Ref:   operator.Ref{Kind: gvk.Kind, Namespace: a.Namespace, Name: a.Name},
+		Since: ready.LastTransitionTime, Reason: ready.Reason, Message: cmp.Or(ready.Message, ready.Reason),
+		Broken: ready.Status == metav1.ConditionFalse && ready.Reason != "DependencyNotReady",
+		Steps:  []operator.Step{operator.Describe("To see it", plural.GroupResource().String(), a.Namespace, a.Name)},
+	}
+}
