@@ -31,8 +31,8 @@ const allClear status = "Clear"
 
 // statuses are all, the worst first.
 var statuses = []status{
-	status(operator.Broken), status(operator.Failed), status(operator.Held), status(operator.Waiting), unknown, status(operator.NotInstalled), status(operator.Stopped),
-	status(operator.Installing), outdated, updating, status(operator.Running), upToDate, allClear,
+	status(operator.Broken), status(operator.Failed), status(operator.Held), status(operator.Waiting), unknown, status(operator.NotInstalled),
+	status(operator.Stopped), status(operator.Installing), outdated, updating, status(operator.Running), upToDate, allClear,
 }
 
 // isWell reports whether there is nothing to explain about an operator.

@@ -99,6 +99,9 @@ func stepsToBlocking(probe *v1alpha1.Probe) []operator.Step {
 	return nil
 }
 
+// ReasonTerminating is the reason of a blocker that is being deleted.
+const ReasonTerminating = "Terminating"
+
 // IsName reports whether a text may be the name of an object of a kind that operators have. A status can contain any other
 // text, which does not belong in a command for a shell.
 func IsName(text string) bool { return len(validation.IsDNS1123Subdomain(text)) == 0 }

@@ -62,7 +62,7 @@ func terminating(c Cluster) map[string][]operator.Blocker {
 			continue
 		}
 		out[crd.Name] = []operator.Blocker{{
-			Impact: operator.Broken, By: "CustomResourceDefinition " + crd.Name, Reason: "Terminating", Since: *crd.DeletionTimestamp,
+			Impact: operator.Broken, By: "CustomResourceDefinition " + crd.Name, Reason: ReasonTerminating, Since: *crd.DeletionTimestamp,
 			Cause: fmt.Sprintf("CustomResourceDefinition %s is being deleted with its custom resources, and no new ones can be created. "+
 				"The deletion waits for the finalizers of those that are left", crd.Name),
 			Steps: []operator.Step{{To: "To see them and their finalizers", Command: "kubectl get " + crd.Name + " -A -o yaml"}},

@@ -39,7 +39,7 @@ func troubleOf(pod *corev1.Pod, c Cluster) podTrouble {
 	}
 	switch scheduled := podCondition(pod, corev1.PodScheduled); {
 	case pod.DeletionTimestamp != nil:
-		out.reason, out.since = "Terminating", *pod.DeletionTimestamp
+		out.reason, out.since = ReasonTerminating, *pod.DeletionTimestamp
 		out.message = "the pod is being deleted" + after(" from node ", pod.Spec.NodeName)
 		if len(pod.Finalizers) > 0 {
 			out.message += ", and has the finalizers " + strings.Join(pod.Finalizers, ", ")

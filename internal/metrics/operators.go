@@ -41,7 +41,7 @@ var (
 		"When an operator became blocked, by the kind of the blocking object and the reason.",
 		[]string{"namespace", "operator", "impact", "by", "reason"}, nil)
 	noticeSince = prometheus.NewDesc("operator_status_operator_notice_since_timestamp_seconds",
-		"Since when a cluster admin should know something about an operator, by the kind of the reporting object and the reason.",
+		"When a notice about an operator began, by the kind of the reporting object and the reason.",
 		[]string{"namespace", "operator", "by", "reason"}, nil)
 	alertAfter = prometheus.NewDesc("operator_status_operator_alert_after_seconds",
 		"After how long a Probe's hold raises an alert, where that is not the default.",

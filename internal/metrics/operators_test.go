@@ -155,7 +155,7 @@ operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Held
 # TYPE operator_status_blocked_operators gauge
 operator_status_blocked_operators{impact="Broken"} 0
 operator_status_blocked_operators{impact="Held"} 0
-# HELP operator_status_operator_notice_since_timestamp_seconds Since when a cluster admin should know something about an operator, by the kind of the reporting object and the reason.
+# HELP operator_status_operator_notice_since_timestamp_seconds When a notice about an operator began, by the kind of the reporting object and the reason.
 # TYPE operator_status_operator_notice_since_timestamp_seconds gauge
 operator_status_operator_notice_since_timestamp_seconds{by="Probe",namespace="default",operator="a",reason="ConditionsTrue"} 1000
 operator_status_operator_notice_since_timestamp_seconds{by="Probe",namespace="default",operator="foo",reason="ConditionsTrue"} 1000

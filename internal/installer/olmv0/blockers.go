@@ -254,7 +254,7 @@ func lingering(csv *v1alpha1.ClusterServiceVersion) *operator.Blocker {
 	}
 	by := "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name
 	return &operator.Blocker{
-		Impact: operator.Waiting, By: by, Reason: "Terminating", Since: *csv.DeletionTimestamp,
+		Impact: operator.Waiting, By: by, Reason: installer.ReasonTerminating, Since: *csv.DeletionTimestamp,
 		Cause: by + " is being deleted, and waits for its finalizers: " + strings.Join(finalizers, ", "),
 		Steps: []operator.Step{operator.Describe("To see it", "clusterserviceversion.operators.coreos.com", csv.Namespace, csv.Name)},
 	}

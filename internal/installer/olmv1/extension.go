@@ -83,7 +83,7 @@ func (e *ClusterExtension) Unfinished() *operator.Unfinished {
 	progressing := meta.FindStatusCondition(e.Status.Conditions, "Progressing")
 	switch {
 	case e.DeletionTimestamp != nil:
-		out.Since, out.Reason, out.Message = *e.DeletionTimestamp, "Terminating", "it is being deleted"
+		out.Since, out.Reason, out.Message = *e.DeletionTimestamp, installer.ReasonTerminating, "it is being deleted"
 	case progressing == nil || progressing.ObservedGeneration < e.Generation:
 	case progressing.Reason == "Succeeded", installer.ReportsDenied(progressing.Message):
 		return nil

@@ -3,6 +3,8 @@ package record
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -90,7 +92,7 @@ func (g *Grant) Inherit(replaced *Grant) {
 
 // KeepGrant stores the grant of a CSV.
 func (s *Store) KeepGrant(ctx context.Context, csv types.NamespacedName, grant *Grant) error {
-	if err := s.write(ctx, s.secret(kindGrant, csv, nameOf(kindGrant, csv)), grant); err != nil {
+	if err := s.write(ctx, s.secret(kindGrant, csv, grantName(csv)), grant); err != nil {
 		return fmt.Errorf("storing the grant of ClusterServiceVersion %s: %w", csv, err)
 	}
 	return nil
@@ -99,7 +101,7 @@ func (s *Store) KeepGrant(ctx context.Context, csv types.NamespacedName, grant *
 // KeepUnplanned stores the record of a CSV that was applied by hand. It returns a conflict if an InstallPlan has granted the CSV something
 // meanwhile.
 func (s *Store) KeepUnplanned(ctx context.Context, csv types.NamespacedName, record *Grant) error {
-	secret := s.secret(kindGrant, csv, nameOf(kindGrant, csv))
+	secret := s.secret(kindGrant, csv, grantName(csv))
 	packed, err := pack(record)
 	if err != nil {
 		return err
@@ -130,7 +132,7 @@ func (s *Store) KeepUnplanned(ctx context.Context, csv types.NamespacedName, rec
 // Grant returns the grant of a CSV, or nil: see Grant.
 func (s *Store) Grant(ctx context.Context, csv types.NamespacedName) (*Grant, error) {
 	out := &Grant{}
-	found, err := s.read(ctx, s.Client, nameOf(kindGrant, csv), out)
+	found, err := s.read(ctx, s.Client, grantName(csv), out)
 	if err != nil {
 		return nil, fmt.Errorf("reading the grant of ClusterServiceVersion %s: %w", csv, err)
 	}
@@ -142,7 +144,7 @@ func (s *Store) Grant(ctx context.Context, csv types.NamespacedName) (*Grant, er
 
 // DropGrant deletes the grant of a deleted CSV.
 func (s *Store) DropGrant(ctx context.Context, csv types.NamespacedName) error {
-	return s.drop(ctx, nameOf(kindGrant, csv))
+	return s.drop(ctx, grantName(csv))
 }
 
 // Granted reports whether an InstallPlan that installs a CSV has been applied completely.
@@ -158,4 +160,10 @@ func GrantOf(secret metav1.Object) (types.NamespacedName, bool) {
 	}
 	namespace, name, ok := strings.Cut(secret.GetAnnotations()[annotationOf], "/")
 	return types.NamespacedName{Namespace: namespace, Name: name}, ok
+}
+
+// grantName returns the name of the record of a CSV: a hash, which is short and valid regardless of the CSV's name.
+func grantName(csv types.NamespacedName) string {
+	sum := sha256.Sum256([]byte(csv.String()))
+	return kindGrant + "-" + hex.EncodeToString(sum[:12])
 }

@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -127,11 +125,4 @@ func unpack(packed []byte, into any) error {
 		return err
 	}
 	return json.Unmarshal(text, into)
-}
-
-// nameOf returns the name of the record about an object: a hash, which is short and valid regardless of the object's
-// name.
-func nameOf(kind string, of types.NamespacedName) string {
-	sum := sha256.Sum256([]byte(of.String()))
-	return kind + "-" + hex.EncodeToString(sum[:12])
 }
