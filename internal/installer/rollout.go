@@ -73,11 +73,12 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 	for i := range operators {
 		op := &operators[i]
 		var found []operator.Blocker
-		if r := all.stopped(*op, c, rollouts); r != nil {
+		own := all.of(*op, rollouts)
+		if r := all.stopped(*op, c, own); r != nil {
 			op.State = operator.Stopped
 			found = append(found, r.start())
 		}
-		for _, r := range all.of(*op, rollouts) {
+		for _, r := range own {
 			if r.settled() {
 				continue
 			}
@@ -109,16 +110,20 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 func (all Installers) of(op operator.Operator, rollouts map[string][]rollout) []rollout {
 	var out []rollout
 	for _, r := range rollouts[op.Namespace] {
-		if slices.ContainsFunc(only[Runner](all), func(i Runner) bool { return i.Runs(op, r.workload) }) {
+		if all.runs(op, r.workload) {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-// stopped returns a workload of an operator that is scaled to no pods, as all others of it are, or nil.
-func (all Installers) stopped(op operator.Operator, c Cluster, rollouts map[string][]rollout) *rollout {
-	own := all.of(op, rollouts)
+// runs reports whether a workload belongs to an operator.
+func (all Installers) runs(op operator.Operator, w Workload) bool {
+	return slices.ContainsFunc(only[Runner](all), func(i Runner) bool { return i.Runs(op, w) })
+}
+
+// stopped returns the first of an operator's rollouts that is scaled to no pods, if all its workloads are, or nil.
+func (all Installers) stopped(op operator.Operator, c Cluster, own []rollout) *rollout {
 	i := slices.IndexFunc(own, rollout.isStopped)
 	if i < 0 || op.State != operator.Running && op.State != operator.Installing {
 		return nil
@@ -127,8 +132,7 @@ func (all Installers) stopped(op operator.Operator, c Cluster, rollouts map[stri
 		if r := rolloutOf(o); r.Kind == "" || r.Namespace != op.Namespace || r.isStopped() {
 			continue
 		}
-		w, _ := WorkloadOf(o) // it is one
-		if slices.ContainsFunc(only[Runner](all), func(i Runner) bool { return i.Runs(op, w) }) {
+		if w, ok := WorkloadOf(o); ok && all.runs(op, w) {
 			return nil
 		}
 	}

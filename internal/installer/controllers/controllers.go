@@ -52,9 +52,10 @@ func (Installer) Operators(c installer.Cluster) []operator.Operator {
 		definitions[of] = definitions[of].Union(sets.New(w.Definitions...))
 	}
 	out := make([]operator.Operator, 0, len(workloads))
+	applied := flux.In(c)
 	for of, some := range workloads {
 		op := describe(of, some, c)
-		op.Unfinished = flux.Unfinished(c, some)
+		op.Unfinished = applied.Unfinished(some)
 		out = append(out, op)
 	}
 	out = withExtensions(out, c)

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/operator"
@@ -103,39 +102,41 @@ func Kinds() []installer.Kind {
 	}
 }
 
+// Objects are those by which Flux applies operators.
+type Objects map[operator.Ref]*applier
+
+// In returns those of a cluster.
+func In(c installer.Cluster) Objects {
+	out := Objects{}
+	for _, r := range installer.Values[HelmRelease](c) {
+		out[operator.Ref{Kind: helmRelease.Kind, Namespace: r.Namespace, Name: r.Name}] = &r.applier
+	}
+	for _, k := range installer.Values[Kustomization](c) {
+		out[operator.Ref{Kind: kustomization.Kind, Namespace: k.Namespace, Name: k.Name}] = &k.applier
+	}
+	return out
+}
+
 // Unfinished describes why the object that applied workloads is not ready, or returns nil if it is, was not read or did not apply any. A
 // denied update is left to its UpgradeHold.
-func Unfinished(c installer.Cluster, workloads []installer.Workload) *operator.Unfinished {
+func (all Objects) Unfinished(workloads []installer.Workload) *operator.Unfinished {
 	by := installer.RetryOf(workloads)
 	if by == nil {
 		return nil
 	}
-	is := func(gvk schema.GroupVersionKind, a *applier) bool {
-		return by.Kind.GroupKind() == gvk.GroupKind() && by.Object == types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+	ref := operator.Ref{Kind: by.Kind.Kind, Namespace: by.Object.Namespace, Name: by.Object.Name}
+	found := all[ref]
+	if found == nil {
+		return nil
 	}
-	for _, r := range installer.Values[HelmRelease](c) {
-		if is(helmRelease, &r.applier) {
-			return r.unfinished(helmRelease)
-		}
-	}
-	for _, k := range installer.Values[Kustomization](c) {
-		if is(kustomization, &k.applier) {
-			return k.unfinished(kustomization)
-		}
-	}
-	return nil
-}
-
-func (a *applier) unfinished(gvk schema.GroupVersionKind) *operator.Unfinished {
-	ready := meta.FindStatusCondition(a.Status.Conditions, "Ready")
+	ready := meta.FindStatusCondition(found.Status.Conditions, "Ready")
 	if ready == nil || ready.Status == metav1.ConditionTrue || installer.ReportsDenied(ready.Message) {
 		return nil
 	}
-	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	plural, _ := meta.UnsafeGuessKindToResource(by.Kind)
 	return &operator.Unfinished{
-		Ref:   operator.Ref{Kind: gvk.Kind, Namespace: a.Namespace, Name: a.Name},
-		Since: ready.LastTransitionTime, Reason: ready.Reason, Message: cmp.Or(ready.Message, ready.Reason),
+		Ref: ref, Since: ready.LastTransitionTime, Reason: ready.Reason, Message: cmp.Or(ready.Message, ready.Reason),
 		Broken: ready.Status == metav1.ConditionFalse && ready.Reason != "DependencyNotReady",
-		Steps:  []operator.Step{operator.Describe("To see it", plural.GroupResource().String(), a.Namespace, a.Name)},
+		Steps:  []operator.Step{operator.Describe("To see it", plural.GroupResource().String(), ref.Namespace, ref.Name)},
 	}
 }

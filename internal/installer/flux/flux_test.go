@@ -41,7 +41,8 @@ func TestUnfinished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if u := Unfinished(installer.Cluster{Objects: []installer.Object{tc.object}}, []installer.Workload{{Labels: tc.labels}}); u != nil {
+			objects := In(installer.Cluster{Objects: []installer.Object{tc.object}})
+			if u := objects.Unfinished([]installer.Workload{{Labels: tc.labels}}); u != nil {
 				got = fmt.Sprintf("%s %s %t: %s", u, u.Reason, u.Broken, u.Message)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
