@@ -37,7 +37,7 @@ func TestPrometheus(t *testing.T) {
 	versions := []testcatalog.Foo{{Name: "metered", Version: "1.0.0"}, {Name: "metered", Version: "2.0.0"}}
 	policy := &holdv1alpha1.ProbePolicy{ObjectMeta: metav1.ObjectMeta{Name: "metered"}}
 	policy.Spec.AlertAfter = &metav1.Duration{Duration: 2 * time.Second}
-	policy.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: versions[0].CRD(), Upgradeable: "!Migrating"}}
+	policy.Spec.ProbeResources = []v1alpha1.ProbeResource{{Name: versions[0].CRD(), Upgradeable: "!Migrating", Important: "Migrating"}}
 	cluster.Create(t, policy)
 	s := newStage(t, "metered", publish(t, versions[0]))
 	p := startPrometheus(t, program, scraper(t, s.namespace), addresses)
@@ -45,6 +45,7 @@ func TestPrometheus(t *testing.T) {
 	sub := s.subscribe(t, "metered")
 	s.awaitInstalled(t, sub, versions[0].CSV())
 	busy := s.custom(t, "metered", "busy", `[{type: Migrating, status: "True"}]`)
+	s.awaitProbe(t, versions[0].CSV(), metav1.ConditionFalse) // what holds later than the update waits gives the metric another time
 	s.offer(t, publish(t, versions...))
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionUpgradeHeld, v1alpha1.ReasonProbeNotUpgradeable, "busy")
 	held := fmt.Sprintf(`operator_status_operator_blocked_since_timestamp_seconds{namespace=%q, operator="metered", impact="Held", by="Probe", reason="ProbeNotUpgradeable"}`,
@@ -55,11 +56,13 @@ func TestPrometheus(t *testing.T) {
 
 	alert := fmt.Sprintf(`ALERTS{alertname="HeldTooLong", alertstate="firing", namespace=%q, operator="metered", by="Probe"}`, s.namespace)
 	p.await(t, alert)
+	notice := fmt.Sprintf(`operator_status_operator_notice_since_timestamp_seconds{namespace=%q, operator="metered", by="Probe", reason="ConditionsTrue"}`, s.namespace)
+	p.await(t, notice)
 
 	finishMigration(t, busy)
 	s.awaitInstalled(t, sub, versions[1].CSV())
 	p.await(t, `operator_status_hold_duration_seconds_count{reason="ProbeNotUpgradeable"} > 0`)
-	p.await(t, fmt.Sprintf("absent(%s) and on () absent(%s)", held, alert))
+	p.await(t, fmt.Sprintf("absent(%s) and on () absent(%s) and on () absent(%s)", held, alert, notice))
 
 	for _, name := range documentedMetrics(t) {
 		if !onlyOfFailures.MatchString(name) {

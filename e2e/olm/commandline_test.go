@@ -179,7 +179,7 @@ func TestCommandLineInstall(t *testing.T) {
 // TestCommandLineUnpacking verifies that the command line names a bundle that OLM does not come to unpack. OLM has neither an InstallPlan nor a
 // version in the Subscription's status before it has.
 func TestCommandLineUnpacking(t *testing.T) {
-	s := newStage(t, "unpacks", publish(t, "unpacks", "1.0.0"), publish(t, "first", "1.0.0"))
+	s := newStage(t, "unpacks", publish(t, "unpacks", "1.0.0"))
 	sub := s.subscribe(t, "unpacks")
 	awaitWhy(t, sub, 0, csvOf("unpacks", "1.0.0")+" is running, and is up to date")
 	none := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "none"}}
