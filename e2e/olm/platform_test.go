@@ -41,11 +41,23 @@ func TestPlatformOperator(t *testing.T) {
 	if message := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionProgressing).Message; !strings.Contains(message, "Migrating") {
 		t.Errorf("the message does not name the blocking custom resource: %s", message)
 	}
+	cluster.Await(t, op, func() string {
+		if len(op.Status.Holds) != 1 || op.Status.Holds[0].Reason != operatorsv1alpha1.ReasonProbeNotUpgradeable {
+			return fmt.Sprintf("the holds are %+v, want that of the Probe", op.Status.Holds)
+		}
+		return ""
+	})
 	if definition(t, "plain").Generation != before.Generation {
 		t.Error("the CustomResourceDefinition has changed while the update was held")
 	}
 	finishMigration(t, example)
 	awaitPlatformOperator(t, op, "1.1.0", "Synced=True/Synced", "Ready=True/Available", "Progressing=False/AsDesired", "UpToDate=True/NewestRuns")
+	cluster.Await(t, op, func() string {
+		if len(op.Status.Holds) > 0 {
+			return fmt.Sprintf("it still has holds: %+v", op.Status.Holds)
+		}
+		return ""
+	})
 
 	if err := cluster.Client.Delete(t.Context(), op); err != nil {
 		t.Fatal(err)

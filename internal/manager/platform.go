@@ -64,6 +64,7 @@ func addPlatform(ctx context.Context, mgr ctrl.Manager, installed *crdGate, as *
 		}
 		installed.when(func() error { return reconciler.WatchOLM(mgr, c) }, v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind),
 			v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind), operatorsv1.GroupVersion.WithKind("OperatorGroup"))
+		installed.when(func() error { return reconciler.WatchHolds(mgr, c) }, upgradeHoldKind)
 		return nil
 	}, kind)
 	installed.when(func() error { return addClusterOperator(mgr, installed, o.DegradedInertia) }, kind, configv1.GroupVersion.WithKind("ClusterOperator"))

@@ -175,8 +175,17 @@ type HoldCause struct {
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 
+	// Until is when it ends, if a time ends it.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+
 	// Message describes the cause, and what ends it.
 	Message string `json:"message"`
+
+	// Override is a command by which an administrator lets the update begin nevertheless. <version> in it stands for the version of the
+	// update. It is empty for the hold of an administrator, who releases it.
+	// +optional
+	Override string `json:"override,omitempty"`
 }
 
 // DeniedUpdates are the objects that start an update of the operator.

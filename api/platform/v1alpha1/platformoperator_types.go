@@ -5,6 +5,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 )
 
 // PlatformOperatorKind is the kind of a PlatformOperator.
@@ -39,6 +41,9 @@ const (
 const (
 	// MaxRelatedObjects is the number of objects that `status.relatedObjects` lists.
 	MaxRelatedObjects = 100
+
+	// MaxHolds is the number of causes that `status.holds` lists.
+	MaxHolds = 20
 )
 
 // ManagementPolicy defines how the objects of a PlatformOperator are managed.
@@ -285,6 +290,13 @@ type PlatformOperatorStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Version"
 	// +optional
 	Version string `json:"version,omitempty"`
+
+	// Holds are the causes for which an update of the operator has to wait, also if none is available: those of its UpgradeHolds, at
+	// most 20. Once an administrator lets the available update begin, there are none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Holds []holdv1alpha1.HoldCause `json:"holds,omitempty"`
 
 	// Resources report on each object of the PlatformOperator: first the objects that are always composed, then
 	// `spec.resources` in their order, then objects that are no longer desired but still exist.

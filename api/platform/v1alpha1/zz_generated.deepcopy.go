@@ -7,6 +7,7 @@
 package v1alpha1
 
 import (
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -155,6 +156,13 @@ func (in *PlatformOperatorStatus) DeepCopyInto(out *PlatformOperatorStatus) {
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]v1.Condition, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
+	if in.Holds != nil {
+		in, out := &in.Holds, &out.Holds
+		*out = make([]holdv1alpha1.HoldCause, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/annotations"
@@ -76,6 +77,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=platform.openshift.io,resources=platformoperators/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=operatorgroups;subscriptions,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=operatorstatus.io,resources=upgradeholds,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=clusterserviceversions,verbs=get;list;watch;delete
 
 // Reconcile composes the objects of a PlatformOperator, and writes its status if that changed.
@@ -188,9 +190,24 @@ func (c composer) subscription(ctx context.Context, in *platformoperatorstatus.I
 		return err
 	}
 	if running := in.Running(); running != nil {
-		in.Probe, err = annotations.Find(ctx, c.Client, client.ObjectKeyFromObject(running))
+		if in.Probe, err = annotations.Find(ctx, c.Client, client.ObjectKeyFromObject(running)); err != nil {
+			return err
+		}
 	}
+	in.UpgradeHolds, err = c.upgradeHolds(ctx, in.Subscription)
 	return err
+}
+
+// upgradeHolds returns the UpgradeHolds of a Subscription. Callers must not change them.
+func (c composer) upgradeHolds(ctx context.Context, sub *operatorsv1alpha1.Subscription) ([]holdv1alpha1.UpgradeHold, error) {
+	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLM, Namespace: sub.Namespace, Name: sub.Name}
+	list := &holdv1alpha1.UpgradeHoldList{}
+	if err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(list.Items), func(h holdv1alpha1.UpgradeHold) bool {
+		return h.Spec.Operator != of || !h.DeletionTimestamp.IsZero()
+	}), nil
 }
 
 // candidates returns the Subscriptions that may belong to the PlatformOperator: those in its namespace that it controls

@@ -7,6 +7,7 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -18,9 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/kube"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
 // The indexes of PlatformOperators in the cache.
@@ -87,7 +90,7 @@ func (r *Reconciler) WatchOLM(mgr ctrl.Manager, c controller.Controller) error {
 		&operatorsv1alpha1.Subscription{}, &operatorsv1alpha1.ClusterServiceVersion{}, &operatorsv1alpha1.Probe{}, &operatorsv1.OperatorGroup{},
 	} {
 		inside := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-			return append(r.list(ctx, client.MatchingFields{IndexNamespace: o.GetNamespace()}), r.list(ctx, client.MatchingFields{IndexNamespace: anywhere})...)
+			return r.inNamespace(ctx, o.GetNamespace())
 		})
 		if err := c.Watch(source.Kind(mgr.GetCache(), kind, inside)); err != nil {
 			return err
@@ -100,6 +103,19 @@ func (r *Reconciler) WatchOLM(mgr ctrl.Manager, c controller.Controller) error {
 		}
 		return nil
 	}))
+}
+
+// WatchHolds enqueues a PlatformOperator when an UpgradeHold in its namespace changes.
+func (r *Reconciler) WatchHolds(mgr ctrl.Manager, c controller.Controller) error {
+	return c.Watch(source.Kind[client.Object](mgr.GetCache(), &holdv1alpha1.UpgradeHold{}, upgradehold.Enqueue(holdv1alpha1.InstallerOLM,
+		func(ctx context.Context, of types.NamespacedName) []reconcile.Request {
+			return r.inNamespace(ctx, of.Namespace)
+		})))
+}
+
+// inNamespace returns the PlatformOperators that an object in a namespace may belong to.
+func (r *Reconciler) inNamespace(ctx context.Context, namespace string) []reconcile.Request {
+	return append(r.list(ctx, client.MatchingFields{IndexNamespace: namespace}), r.list(ctx, client.MatchingFields{IndexNamespace: anywhere})...)
 }
 
 // enqueueSamePackage enqueues a PlatformOperator and the others for its package, both the current and the previous one.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/status/condition"
@@ -59,6 +60,9 @@ func TestPure(t *testing.T) {
 			t.Errorf("-one +other\n%s", cmp.Diff(got, other))
 		}
 		got.Conditions[0].Message = "changed"
+		for i := range got.Holds {
+			got.Holds[i].Since.Time = noon.Time
+		}
 		for i := range got.RelatedObjects {
 			got.RelatedObjects[i].Name = "changed"
 		}
@@ -185,7 +189,7 @@ func change(r *rand.Rand, in *Inputs) {
 		in.Objects, in.Operator.Spec = other.Objects, other.Operator.Spec
 		in.Yields, in.Duplicates, in.Observed = other.Yields, other.Duplicates, other.Observed
 	case 3:
-		in.Probe = other.Probe
+		in.Probe, in.UpgradeHolds = other.Probe, other.UpgradeHolds
 	}
 	if in.Running() == nil {
 		in.Probe = nil
@@ -293,6 +297,9 @@ func randomOLM(r *rand.Rand, in *Inputs) {
 	subscribed(name(), name(), message(), conditions...)(in)
 	if oneIn(r, 10) {
 		in.Subscription.Spec = nil
+	}
+	if oneIn(r, 2) {
+		heldBy("olm.foo.foo", 100, true, holdv1alpha1.HoldCause{Reason: reason(), Message: message(), Since: new(metav1.Unix(100, 0)), Override: "<version>"})(in)
 	}
 	if in.Running() != nil && oneIn(r, 2) {
 		probed()(in)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
@@ -71,6 +72,9 @@ type Inputs struct {
 	// Probe of the running operator, or nil.
 	Probe *operatorsv1alpha1.Probe
 
+	// UpgradeHolds of the Subscription.
+	UpgradeHolds []holdv1alpha1.UpgradeHold
+
 	// DegradedInertia is how long it must not have been failing before FailingSince is cleared.
 	DegradedInertia time.Duration
 
@@ -91,6 +95,7 @@ func Compute(in Inputs) (v1alpha1.PlatformOperatorStatus, time.Duration) {
 		installed, // after ready: it reads Ready
 		progressing,
 		upgradeable,
+		holds,
 		upToDate,
 		important,
 		onDeletion,
@@ -331,16 +336,27 @@ func progressing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 // is kept while an observed Subscription is missing: its deletion must not end a hold of the cluster's updates.
 func upgradeable(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := in.mirrored(v1alpha1.ConditionUpgradeable, metav1.ConditionTrue)
-	if last := meta.FindStatusCondition(out.Conditions, c.Type); last != nil && in.Observes() && in.Subscription == nil && out.Namespace != "" {
+	if last := meta.FindStatusCondition(out.Conditions, c.Type); last != nil && in.lost(out) {
 		c = *last
 	}
-	if sub := in.Subscription; sub != nil {
-		held := sub.Status.GetCondition(operatorsv1alpha1.SubscriptionUpgradeHeld)
-		if held.Status == "True" && held.Reason != operatorsv1alpha1.ReasonApprovalMissing && c.Status != metav1.ConditionFalse {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, readiness.ValidReason(held.Reason, string(held.Type)), held.Message
-		}
+	if held, ok := in.held(); ok && c.Status != metav1.ConditionFalse {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, readiness.ValidReason(held.Reason, string(held.Type)), held.Message
 	}
 	set(in, out, c)
+}
+
+// lost reports whether an observed Subscription is missing.
+func (in Inputs) lost(out *v1alpha1.PlatformOperatorStatus) bool {
+	return in.Observes() && in.Subscription == nil && out.Namespace != ""
+}
+
+// held returns the Subscription's condition that its update is held, and whether it is: not only until another Subscription's is approved.
+func (in Inputs) held() (operatorsv1alpha1.SubscriptionCondition, bool) {
+	if in.Subscription == nil {
+		return operatorsv1alpha1.SubscriptionCondition{}, false
+	}
+	c := in.Subscription.Status.GetCondition(operatorsv1alpha1.SubscriptionUpgradeHeld)
+	return c, c.Status == "True" && c.Reason != operatorsv1alpha1.ReasonApprovalMissing
 }
 
 // important sets Important: whether the operator's Probe reports something that a cluster admin should see.

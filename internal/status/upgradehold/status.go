@@ -66,11 +66,17 @@ func Compute(in Inputs) holdv1alpha1.UpgradeHoldStatus {
 	holds := in.own()
 	out.Message, out.Denied = denial(holds), in.Denied
 	for _, h := range holds[:min(len(holds), mostHolds)] {
-		cause := holdv1alpha1.HoldCause{Reason: h.Reason, By: h.By.String(), Message: messages.Clip(h.Cause, longestCause)}
-		if !h.Since.IsZero() {
-			cause.Since = h.Since.DeepCopy()
-		}
-		out.Holds = append(out.Holds, cause)
+		out.Holds = append(out.Holds, causeOf(h))
+	}
+	return out
+}
+
+func causeOf(h gate.Hold) holdv1alpha1.HoldCause {
+	out := holdv1alpha1.HoldCause{
+		Reason: h.Reason, By: h.By.String(), Until: h.Until.DeepCopy(), Message: messages.Clip(h.Cause, longestCause), Override: h.Override.Command(),
+	}
+	if !h.Since.IsZero() {
+		out.Since = h.Since.DeepCopy()
 	}
 	return out
 }

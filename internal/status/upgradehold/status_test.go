@@ -149,6 +149,45 @@ func TestCompute(t *testing.T) {
 	}
 }
 
+// TestCauses verifies the report of each cause.
+func TestCauses(t *testing.T) {
+	ends := byUser
+	ends.Until = new(metav1.Unix(2000, 0))
+	cases := map[string]struct {
+		reason string
+		hold   *holdv1alpha1.UpgradeHold
+		holds  []gate.Hold
+		want   holdv1alpha1.HoldCause
+	}{
+		"Overridable": {
+			"An administrator overrides the hold of a Probe with a command.", hold("olm.foo.foo", reported), []gate.Hold{byProbe},
+			holdv1alpha1.HoldCause{
+				Reason: "ProbeNotUpgradeable", By: "Probe foo/foo.v1", Since: new(metav1.Unix(900, 0)), Message: byProbe.Cause,
+				Override: "kubectl annotate subscription.operators.coreos.com -n foo foo operatorstatus.io/allow-upgrade=<version>",
+			},
+		},
+		"Ends": {
+			"A hold of a user may end by itself.", hold("audit"), []gate.Hold{ends},
+			holdv1alpha1.HoldCause{
+				Reason: holdv1alpha1.ReasonHeldByUser, By: "UpgradeHold audit", Since: new(metav1.Unix(800, 0)), Until: new(metav1.Unix(2000, 0)),
+				Message: byUser.Cause,
+			},
+		},
+		"NotKnown": {
+			"The time at which a hold began may not be known.", hold("olm.foo.foo", reported), []gate.Hold{{Reason: "ProbeNotRead"}},
+			holdv1alpha1.HoldCause{Reason: "ProbeNotRead", By: operator.Ref{}.String()},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Compute(Inputs{Hold: tc.hold, Installed: true, Holds: tc.holds, Now: now})
+			if diff := cmp.Diff([]holdv1alpha1.HoldCause{tc.want}, got.Holds); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestLimits verifies that the API server accepts and prints the message of any operator.
 func TestLimits(t *testing.T) {
 	long := byProbe
