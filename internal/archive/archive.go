@@ -2,18 +2,13 @@
 package archive
 
 import (
-	"archive/tar"
-	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -36,122 +31,91 @@ import (
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
-// Archive holds the objects of an archive: that of a must-gather, of `kubectl operator-status gather`, or any other folder
-// or tar file with manifests.
+// Archive holds the objects of archives: those of a must-gather, of `kubectl operator-status gather`, or any other folders
+// or files with manifests.
 type Archive struct {
-	// Taken is when the archive was written.
+	// Taken is when the last of them was written.
 	Taken time.Time
 
 	// Skipped are the objects and files that cannot be read, and why.
 	Skipped []string
 
-	// notes are the resources that the writer of the archive could not read. It is nil unless `gather` wrote it.
-	notes []string
-
 	scheme  *runtime.Scheme
 	limits  limits
-	files   int   // that were read
-	parsed  int64 // bytes of manifests
-	values  int   // that they have
+	files   int        // that were read
+	read    int64      // bytes of them
+	parsed  int64      // bytes of manifests
+	values  int        // that they have
+	notes   [][]string // of each part
 	objects map[schema.GroupVersionKind]map[types.NamespacedName]client.Object
 }
 
 // limits of an archive, which is untrusted: a few bytes of it can expand to very many.
 type limits struct {
-	file   int64 // bytes of a file; a larger one is skipped
-	nodes  int   // lines and values of a file in YAML, each of which takes far more memory than text; one with more is skipped
-	files  int   // files with manifests
-	parsed int64 // bytes of manifests of kinds that are read
-	values int   // nodes of all of them
+	file     int64 // bytes of a file; a larger one is skipped
+	nodes    int   // lines and values of a file in YAML, each of which takes far more memory than text; one with more is skipped
+	files    int   // files with manifests
+	unpacked int64 // bytes of a tar file that is compressed
+	read     int64 // bytes of files with manifests
+	parsed   int64 // bytes of manifests of kinds that are read
+	values   int   // nodes of all of them
 }
 
-var defaultLimits = limits{file: 64 << 20, nodes: 2_000_000, files: 200_000, parsed: 512 << 20, values: 10_000_000}
-
-// Open reads the objects of the kinds in a scheme from a folder, or from a tar file that may be compressed by gzip. An
-// archive with none of them is an error.
-func Open(name string, scheme *runtime.Scheme) (*Archive, error) {
-	return open(name, scheme, defaultLimits)
+var defaultLimits = limits{
+	file: 64 << 20, nodes: 2_000_000, files: 200_000, unpacked: 16 << 30, read: 4 << 30, parsed: 512 << 20, values: 10_000_000,
 }
 
-func open(name string, scheme *runtime.Scheme, l limits) (*Archive, error) {
+// inFolder is the remedy for an archive that exceeds a limit.
+const inFolder = ": extract the relevant files into a folder, and read that folder"
+
+// Open reads the objects of the kinds in a scheme from folders or files: tar files that may be compressed by gzip or xz, zip files, and
+// manifests. Of an object that several have, that of the last one counts. None with such an object is an error.
+func Open(names []string, scheme *runtime.Scheme) (*Archive, error) {
+	return open(names, scheme, defaultLimits)
+}
+
+func open(names []string, scheme *runtime.Scheme, l limits) (*Archive, error) {
 	out := &Archive{scheme: scheme, limits: l, objects: map[schema.GroupVersionKind]map[types.NamespacedName]client.Object{}}
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		err = out.readFolder(name)
-	} else {
-		out.Taken = info.ModTime()
-		err = out.readTar(name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
+	for _, name := range names {
+		if err := out.readPart(name); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
 	}
 	if len(out.objects) == 0 {
-		return nil, fmt.Errorf("%s has no objects of OLM or operator-status", name)
+		return nil, fmt.Errorf("%s has no objects of OLM or operator-status", strings.Join(names, ", "))
 	}
 	return out, nil
 }
 
-func (a *Archive) readFolder(name string) error {
-	root, err := os.OpenRoot(name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }() // it is only read
-	return fs.WalkDir(root.FS(), ".", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+// part describes a folder or file of an archive.
+type part struct {
+	// taken is when it was written, and modified is when the last of its files was.
+	taken, modified time.Time
+
+	// notes are the resources that its writer could not read. It is nil unless gather wrote it.
+	notes []string
+}
+
+// readPart reads a folder or file.
+func (a *Archive) readPart(name string) error {
+	p := &part{}
+	err := eachFile(name, a.limits.unpacked, func(f file) error {
+		if f.modified.After(p.modified) {
+			p.modified = f.modified
 		}
-		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() || !wanted(file) {
-			return err
-		}
-		if info.ModTime().After(a.Taken) {
-			a.Taken = info.ModTime()
-		}
-		content, err := root.Open(file)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = content.Close() }() // it is only read
-		return a.readFile(file, info.Size(), content)
+		return a.readFile(p, f)
 	})
-}
-
-func (a *Archive) readTar(name string) error {
-	file, err := os.Open(name)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // it is only read
-	content, err := uncompressed(file)
-	if err != nil {
-		return err
+	if p.taken.IsZero() {
+		p.taken = p.modified
 	}
-	for files := tar.NewReader(content); ; {
-		header, err := files.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		case header.Typeflag == tar.TypeReg && wanted(header.Name):
-			if err := a.readFile(header.Name, header.Size, files); err != nil {
-				return err
-			}
-		}
+	if p.taken.After(a.Taken) {
+		a.Taken = p.taken
 	}
-}
-
-// uncompressed returns the content of a file that may be compressed by gzip.
-func uncompressed(file io.Reader) (io.Reader, error) {
-	content := bufio.NewReader(file)
-	if magic, err := content.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
-		return content, nil //nolint:nilerr // a file that short is not compressed
-	}
-	return gzip.NewReader(content)
+	a.notes = append(a.notes, p.notes)
+	return nil
 }
 
 // timestamp is the name of the file with the time of a must-gather.
@@ -159,42 +123,47 @@ const timestamp = "timestamp"
 
 // wanted reports whether a file may have manifests, or the time of the archive.
 func wanted(name string) bool {
+	return isManifest(name) || path.Base(name) == timestamp || path.Base(name) == Notes
+}
+
+func isManifest(name string) bool {
 	switch path.Ext(name) {
 	case ".yaml", ".yml", ".json":
 		return true
 	}
-	return path.Base(name) == timestamp || path.Base(name) == Notes
+	return false
 }
 
-func (a *Archive) readFile(name string, size int64, content io.Reader) error {
+func (a *Archive) readFile(p *part, f file) error {
 	if a.files++; a.files > a.limits.files {
-		return fmt.Errorf("it has more than %d files: extract the relevant files into a folder, and read that folder", a.limits.files)
+		return fmt.Errorf("it has more than %d files"+inFolder, a.limits.files)
 	}
-	if size > a.limits.file {
-		a.skip(name, fmt.Errorf("its size of %s exceeds the limit of %s", messages.Size(size), messages.Size(a.limits.file)))
+	if f.size > a.limits.file {
+		a.skip(f.name, fmt.Errorf("its size of %s exceeds the limit of %s", messages.Size(f.size), messages.Size(a.limits.file)))
 		return nil
 	}
-	text, err := io.ReadAll(io.LimitReader(content, a.limits.file))
+	text, err := io.ReadAll(io.LimitReader(f.content, a.limits.file))
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	if a.read += int64(len(text)); a.read > a.limits.read {
+		return fmt.Errorf("it has more than %s of files that may have manifests"+inFolder, messages.Size(a.limits.read))
 	}
 	switch {
-	case path.Base(name) == timestamp:
-		a.readTimestamp(string(text))
-	case path.Base(name) == Notes:
-		a.notes = strings.Split(string(text), "\n")
+	case path.Base(f.name) == timestamp:
+		p.readTimestamp(string(text))
+	case path.Base(f.name) == Notes:
+		p.notes = strings.Split(string(text), "\n")
 	case a.relevant(text):
 		n := nodes(text)
 		if n > a.limits.nodes {
-			a.skip(name, fmt.Errorf("it has %d values, more than the limit of %d", n, a.limits.nodes))
+			a.skip(f.name, fmt.Errorf("it has %d values, more than the limit of %d", n, a.limits.nodes))
 			return nil
 		}
 		if a.parsed, a.values = a.parsed+int64(len(text)), a.values+n; a.parsed > a.limits.parsed || a.values > a.limits.values {
-			return fmt.Errorf("it has more than %s of manifests, or more than %d values in them: "+
-				"extract the relevant namespaces into a folder, and read that folder",
-				messages.Size(a.limits.parsed), a.limits.values)
+			return fmt.Errorf("it has more than %s of manifests, or more than %d values in them"+inFolder, messages.Size(a.limits.parsed), a.limits.values)
 		}
-		a.readManifests(name, text)
+		a.readManifests(f.name, text)
 	}
 	return nil
 }
@@ -212,12 +181,12 @@ func nodes(text []byte) int {
 }
 
 // readTimestamp reads the time of a must-gather, which is that of its last line. Go's printed times have a monotonic part.
-func (a *Archive) readTimestamp(text string) {
+func (p *part) readTimestamp(text string) {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), " m=")
 		for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05.999999999 -0700 MST"} {
 			if taken, err := time.Parse(layout, line); err == nil {
-				a.Taken = taken
+				p.taken = taken
 			}
 		}
 	}
@@ -356,14 +325,14 @@ var always = []string{"ClusterServiceVersion", "InstallPlan", "OperatorCondition
 
 // misses reports whether the cluster may have objects of a kind of which the archive has none.
 func (a *Archive) misses(gvk schema.GroupVersionKind) bool {
-	if len(a.objects[gvk]) > 0 {
-		return false
-	}
-	if a.notes == nil {
-		return gvk.Group == "operators.coreos.com" && slices.Contains(always, gvk.Kind)
-	}
 	resource, _ := meta.UnsafeGuessKindToResource(gvk)
-	return slices.Contains(a.notes, Unread+resource.GroupResource().String())
+	hasAll := func(notes []string) bool {
+		if notes == nil {
+			return gvk.Group != "operators.coreos.com" || !slices.Contains(always, gvk.Kind)
+		}
+		return !slices.Contains(notes, Unread+resource.GroupResource().String())
+	}
+	return len(a.objects[gvk]) == 0 && !slices.ContainsFunc(a.notes, hasAll)
 }
 
 // sorted returns the objects of a kind by namespace and name, as the API server does.

@@ -125,7 +125,7 @@ func TestOpen(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			a, err := Open(folder, testScheme(t))
+			a, err := Open([]string{folder}, testScheme(t))
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("%s\ngot error %v, want %q", tc.reason, err, tc.err)
@@ -174,7 +174,7 @@ func TestRoundTrip(t *testing.T) {
 	if err := os.WriteFile(file, content.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(file, testScheme(t))
+	a, err := Open([]string{file}, testScheme(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestRoundTrip(t *testing.T) {
 func TestLimits(t *testing.T) {
 	const head = "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\n"
 	fine := head + "metadata: {namespace: a, name: fine}\nspec: {name: foo, source: b, sourceNamespace: c}\n"
-	small := limits{file: 1 << 20, nodes: 1000, files: 20, parsed: 2 << 20, values: 5000}
+	small := limits{file: 1 << 20, nodes: 1000, files: 20, read: 5 << 20, parsed: 2 << 20, values: 5000}
 	aliases := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'k'; c++ {
 		aliases += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat("*"+string(c-1)+",", 9), ","))
@@ -230,6 +230,7 @@ func TestLimits(t *testing.T) {
 		"Values":  {"An archive is refused if its files together have too many values.", several(15, head+"x:\n"+strings.Repeat("- a\n", 900)), "or more than 5000 values", ""},
 		"Names":   {"An object whose name is not valid is skipped, since names are printed in commands.", several(1, head+"metadata: {name: \"foo; curl | sh\"}\n"), "", `"/foo; curl | sh" is not a valid name`},
 		"NoName":  {"An object without a name is skipped.", several(1, head), "", "is not a valid name"},
+		"Others":  {"An archive is refused if it has too much of other files that could have manifests.", several(8, strings.Repeat("x", 900<<10)), "more than 5MiB of files", ""},
 		"Much":    {"An archive is refused if its files together are too large.", several(15, head+"x: "+strings.Repeat("x", 200<<10)), "more than 2MiB of manifests", ""},
 	}
 	for name, tc := range cases {
@@ -239,7 +240,7 @@ func TestLimits(t *testing.T) {
 				write(t, folder, file, text)
 			}
 			write(t, folder, "a.yaml", fine)
-			got, err := open(folder, testScheme(t), small)
+			got, err := open([]string{folder}, testScheme(t), small)
 			if tc.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.refused) || !strings.Contains(err.Error(), "into a folder") {
 					t.Errorf("%s\n%v; want %q", tc.reason, err, tc.refused)
@@ -305,7 +306,7 @@ func TestLinks(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "archive.tar")
 	write(t, filepath.Dir(name), filepath.Base(name), text.String())
 	for _, from := range []string{folder, name} {
-		got, err := Open(from, testScheme(t))
+		got, err := Open([]string{from}, testScheme(t))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ const definitionKind = "CustomResourceDefinition"
 
 // addBreaks adds blockers to operators whose updates would break custom resources. Archives do not contain those.
 func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operators []operator.Operator) error {
-	if o.from != "" {
+	if len(o.from) > 0 {
 		if slices.ContainsFunc(operators, func(op operator.Operator) bool { _, waits := waiting(plans, &op); return waits }) {
 			fmt.Fprintln(o.ErrOut, "Warning: cannot check whether updates would break custom resources: archives do not contain them")
 		}

@@ -76,7 +76,7 @@ type options struct {
 
 	flags         *genericclioptions.ConfigFlags
 	allNamespaces bool
-	from          string // an archive to read instead of a cluster; may be empty
+	from          []string // archives to read instead of a cluster
 
 	connected client.WithWatch // once client has been called
 	opened    *archive.Archive // once reader has been called
@@ -104,8 +104,9 @@ It reads the statuses that OLM and operator-status report, with your own permiss
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	o.flags.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().StringVar(&o.from, "from",
-		"", "Archive to read instead of a cluster: the output of gather or must-gather, or any folder or tar file with manifests.")
+	root.PersistentFlags().StringArrayVar(&o.from, "from", nil,
+		"Archive to read instead of a cluster: the output of gather or must-gather, or any folder, tar or zip file with manifests. Of an object "+
+			"in several archives, that of the last one counts.")
 	root.PersistentPreRun = func(*cobra.Command, []string) { o.allOfArchive() }
 	for _, one := range []*cobra.Command{whyCommand(o), treeCommand(o), approveCommand(o), holdCommand(o), releaseCommand(o), waitCommand(o)} {
 		root.AddCommand(o.completed(one, false))
@@ -118,7 +119,7 @@ It reads the statuses that OLM and operator-status report, with your own permiss
 
 // allOfArchive selects all namespaces of an archive by default: the namespace of the kubeconfig is one of another cluster.
 func (o *options) allOfArchive() {
-	if o.from != "" && *o.flags.Namespace == "" {
+	if len(o.from) > 0 && *o.flags.Namespace == "" {
 		o.allNamespaces = true
 	}
 }

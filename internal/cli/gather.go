@@ -120,7 +120,7 @@ type gatherer struct {
 
 // gather writes an archive to a new file, and removes the file if that fails.
 func (o *options) gather(ctx context.Context, name string, lines int64, now time.Time) (err error) {
-	if o.from != "" {
+	if len(o.from) > 0 {
 		return errors.New("gather reads a cluster and does not accept --from")
 	}
 	config, err := o.flags.ToRESTConfig()

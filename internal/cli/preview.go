@@ -46,7 +46,7 @@ The exit code is 3 if custom resources or their clients would break, and 1 if th
   helm template foo ./foo-1.1.0.tgz -n foo --include-crds | kubectl operator-status preview -n foo -f -`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if o.from != "" {
+			if len(o.from) > 0 {
 				return errors.New("preview compares with a cluster, and --from is an archive")
 			}
 			if len(names) == 0 && len(files) == 0 {

@@ -103,7 +103,7 @@ func isUnread(err error) bool {
 
 // warnUnread prints that the objects of a kind could not be read.
 func (o *options) warnUnread(kind string) {
-	if o.from != "" {
+	if len(o.from) > 0 {
 		o.warn("the archive has no " + kind)
 	} else {
 		o.warn("you may not list " + kind)
@@ -172,9 +172,9 @@ type lister interface {
 	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
 }
 
-// reader returns the source of the objects: the cluster, or the archive that the flag --from names.
+// reader returns the source of the objects: the cluster, or the archives that the flag --from names.
 func (o *options) reader() (lister, error) {
-	if o.from == "" {
+	if len(o.from) == 0 {
 		return o.client()
 	}
 	if o.opened != nil {
@@ -193,7 +193,7 @@ func (o *options) reader() (lister, error) {
 	return o.opened, nil
 }
 
-// now returns the time that ages count to: that of an archive if one is read.
+// now returns the time that ages count to: that of the last archive if any is read.
 func (o *options) now() time.Time {
 	if o.opened != nil {
 		return o.opened.Taken
@@ -209,7 +209,7 @@ func (o *options) client() (client.WithWatch, error) {
 	if o.connected != nil {
 		return o.connected, nil
 	}
-	if o.from != "" {
+	if len(o.from) > 0 {
 		return nil, errors.New("this command changes or watches a cluster and does not accept --from")
 	}
 	config, err := o.config()

@@ -149,7 +149,7 @@ func TestRun(t *testing.T) {
 
 // TestIsComposed verifies for which operators that do not exist one can wait.
 func TestIsComposed(t *testing.T) {
-	o := &options{from: archived(t), installers: installer.Installers{olmv0.Installer{}}, flags: genericclioptions.NewConfigFlags(true)}
+	o := &options{from: []string{archived(t)}, installers: installer.Installers{olmv0.Installer{}}, flags: genericclioptions.NewConfigFlags(true)}
 	for name, tc := range map[string]struct {
 		reason string
 		want   bool
