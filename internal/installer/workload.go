@@ -108,7 +108,7 @@ func (w Workload) Version() string {
 // By returns the name of the program that applied a workload, as far as its labels and annotations tell, or empty.
 func (w Workload) By() string {
 	switch {
-	case w.Labels[groupHelmReleases+"/name"] != "", w.Labels[groupKustomizations+"/name"] != "":
+	case w.Labels[HelmRelease.Group+"/name"] != "", w.Labels[Kustomization.Group+"/name"] != "":
 		return "Flux"
 	case w.Annotations[annotationApplication] != "", w.Labels[labelApplication] != "":
 		return "Argo CD"
@@ -159,10 +159,7 @@ type Retry struct {
 // RetryOf returns how to have the controller of Flux that applied one of the workloads try again, or nil.
 func RetryOf(workloads []Workload) *Retry {
 	for _, w := range workloads {
-		for _, kind := range []schema.GroupVersionKind{
-			{Group: groupHelmReleases, Version: "v2", Kind: "HelmRelease"},
-			{Group: groupKustomizations, Version: "v1", Kind: "Kustomization"},
-		} {
+		for _, kind := range []schema.GroupVersionKind{HelmRelease, Kustomization} {
 			if name := w.Labels[kind.Group+"/name"]; name != "" {
 				return &Retry{
 					Kind: kind, Object: types.NamespacedName{Namespace: w.Labels[kind.Group+"/namespace"], Name: name},

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/operator"
@@ -35,22 +34,8 @@ func (a *applier) deepCopy() (out applier) {
 // HelmRelease is that of helm-controller.
 type HelmRelease struct{ applier }
 
-// HelmReleaseList is a list of HelmReleases.
-type HelmReleaseList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitzero"`
-	Items           []HelmRelease `json:"items"`
-}
-
 // Kustomization is that of kustomize-controller.
 type Kustomization struct{ applier }
-
-// KustomizationList is a list of Kustomizations.
-type KustomizationList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitzero"`
-	Items           []Kustomization `json:"items"`
-}
 
 // DeepCopyObject implements runtime.Object.
 func (r *HelmRelease) DeepCopyObject() runtime.Object { return &HelmRelease{r.deepCopy()} }
@@ -58,48 +43,9 @@ func (r *HelmRelease) DeepCopyObject() runtime.Object { return &HelmRelease{r.de
 // DeepCopyObject implements runtime.Object.
 func (k *Kustomization) DeepCopyObject() runtime.Object { return &Kustomization{k.deepCopy()} }
 
-// DeepCopyObject implements runtime.Object.
-func (l *HelmReleaseList) DeepCopyObject() runtime.Object {
-	out := &HelmReleaseList{TypeMeta: l.TypeMeta}
-	l.DeepCopyInto(&out.ListMeta)
-	for i := range l.Items {
-		out.Items = append(out.Items, HelmRelease{l.Items[i].deepCopy()})
-	}
-	return out
-}
-
-// DeepCopyObject implements runtime.Object.
-func (l *KustomizationList) DeepCopyObject() runtime.Object {
-	out := &KustomizationList{TypeMeta: l.TypeMeta}
-	l.DeepCopyInto(&out.ListMeta)
-	for i := range l.Items {
-		out.Items = append(out.Items, Kustomization{l.Items[i].deepCopy()})
-	}
-	return out
-}
-
-var (
-	helmRelease   = schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}
-	kustomization = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
-)
-
 // Kinds are how these objects are read. They may be in other namespaces than the operators.
 func Kinds() []installer.Kind {
-	kind := func(gvk schema.GroupVersionKind, object, list runtime.Object, empty func() installer.List) installer.Kind {
-		return installer.Kind{
-			GroupVersionKind: gvk, Plural: gvk.Kind + "s", AllNamespaces: true, Background: true, List: empty,
-			AddToScheme: func(s *runtime.Scheme) error {
-				s.AddKnownTypes(gvk.GroupVersion(), object, list)
-				metav1.AddToGroupVersion(s, gvk.GroupVersion())
-				return nil
-			},
-			Trim: func(o installer.Object) { o.SetManagedFields(nil) },
-		}
-	}
-	return []installer.Kind{
-		kind(helmRelease, &HelmRelease{}, &HelmReleaseList{}, func() installer.List { return &HelmReleaseList{} }),
-		kind(kustomization, &Kustomization{}, &KustomizationList{}, func() installer.List { return &KustomizationList{} }),
-	}
+	return []installer.Kind{installer.PartialKind[HelmRelease](installer.HelmRelease), installer.PartialKind[Kustomization](installer.Kustomization)}
 }
 
 // Objects are those by which Flux applies operators.
@@ -109,10 +55,10 @@ type Objects map[operator.Ref]*applier
 func In(c installer.Cluster) Objects {
 	out := Objects{}
 	for _, r := range installer.Values[HelmRelease](c) {
-		out[operator.Ref{Kind: helmRelease.Kind, Namespace: r.Namespace, Name: r.Name}] = &r.applier
+		out[operator.Ref{Kind: installer.HelmRelease.Kind, Namespace: r.Namespace, Name: r.Name}] = &r.applier
 	}
 	for _, k := range installer.Values[Kustomization](c) {
-		out[operator.Ref{Kind: kustomization.Kind, Namespace: k.Namespace, Name: k.Name}] = &k.applier
+		out[operator.Ref{Kind: installer.Kustomization.Kind, Namespace: k.Namespace, Name: k.Name}] = &k.applier
 	}
 	return out
 }

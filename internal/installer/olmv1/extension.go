@@ -25,13 +25,6 @@ type ClusterExtension struct {
 	} `json:"status,omitzero"`
 }
 
-// ClusterExtensionList is a list of ClusterExtensions.
-type ClusterExtensionList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitzero"`
-	Items           []ClusterExtension `json:"items"`
-}
-
 // DeepCopyObject implements runtime.Object.
 func (e *ClusterExtension) DeepCopyObject() runtime.Object {
 	out := *e
@@ -43,28 +36,11 @@ func (e *ClusterExtension) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// DeepCopyObject implements runtime.Object.
-func (l *ClusterExtensionList) DeepCopyObject() runtime.Object {
-	out := &ClusterExtensionList{TypeMeta: l.TypeMeta}
-	l.DeepCopyInto(&out.ListMeta)
-	for i := range l.Items {
-		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*ClusterExtension))
-	}
-	return out
-}
-
 // ExtensionKind is how ClusterExtensions are read.
 func ExtensionKind() installer.Kind {
-	return installer.Kind{
-		GroupVersionKind: Kind, Plural: Kind.Kind + "s", ClusterScoped: true, Background: true,
-		AddToScheme: func(s *runtime.Scheme) error {
-			s.AddKnownTypes(Kind.GroupVersion(), &ClusterExtension{}, &ClusterExtensionList{})
-			metav1.AddToGroupVersion(s, Kind.GroupVersion())
-			return nil
-		},
-		List: func() installer.List { return &ClusterExtensionList{} },
-		Trim: func(o installer.Object) { o.SetManagedFields(nil) },
-	}
+	out := installer.PartialKind[ClusterExtension](Kind)
+	out.ClusterScoped = true
+	return out
 }
 
 // Reference returns the operator of a ClusterExtension.
