@@ -26,7 +26,7 @@ var controllers = []string{"internal/controller", "internal/installer/builtin/cs
 	"internal/installer/builtin/operatorgroup", "internal/installer/builtin/subscription", "internal/installer/olmv0/controller"}
 
 // installers are the packages about one program that installs operators, or about several.
-var installers = []string{"internal/installer/builtin", "internal/installer/controllers", "internal/installer/flux", "internal/installer/helm",
+var installers = []string{"internal/installer/argocd", "internal/installer/builtin", "internal/installer/controllers", "internal/installer/flux", "internal/installer/helm",
 	"internal/installer/olmv0", "internal/installer/olmv1", "internal/installer/workload"}
 
 // mechanisms are the packages that read, watch or write the cluster for the controllers.

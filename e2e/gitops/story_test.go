@@ -159,8 +159,7 @@ func argued(t *testing.T, o story.Op, git repository, option string) *synced {
 		},
 		begin: func(t *testing.T) {
 			t.Helper()
-			cluster.Rediscovered(t).Apply(t, "argocd", strings.NewReplacer("{name: operators,", "{name: "+o.Name+",", "REPOSITORY", git.folder,
-				"NAMESPACE", o.Namespace, "ServerSideApply=true", option).Replace(application))
+			cluster.Rediscovered(t).Apply(t, "argocd", application(t, o.Name, git, o.Namespace, "ServerSideApply=true", option))
 		},
 		asked:  a.refresh,
 		fields: [][]string{{"status", "operationState"}, {"status", "conditions"}},
@@ -185,24 +184,35 @@ func TestHeldFlux(t *testing.T) {
 	}
 }
 
-// checkFailure verifies that the command line names the object of Flux that cannot apply what is in Git.
+// checkFailure verifies that the command line names the object of Flux or Argo CD that cannot be applied from Git.
 func (s *synced) checkFailure(t *testing.T, o story.Op) {
 	t.Helper()
 	for file, content := range s.files(o, "9.0.0") {
 		if strings.HasSuffix(file, "operator.yaml") {
-			content = "apiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: nothing, namespace: " + o.Namespace + "}\n"
+			content += "\n---\napiVersion: example.com/v1\nkind: Nothing\nmetadata: {name: nothing, namespace: " + o.Namespace + "}\n"
 		}
 		s.git.commit(t, file, content)
 	}
+	s.asked(t)
+	operatorStatus := func(args ...string) (string, int) {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), append(args, "--kubeconfig", o.Kubeconfig)...)
+		out, _ := cmd.CombinedOutput() // the exit code is returned
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	cause := "Broken by " + s.state.GetKind() + " " + s.state.GetNamespace() + "/" + o.Name
 	cluster.Await(t, s.state, func() string {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status"), "why", o.Name, "-n", o.Namespace,
-			"--kubeconfig", o.Kubeconfig)
-		out, _ := cmd.CombinedOutput() // the exit code is below
-		if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(string(out), "Broken by "+s.state.GetKind()+" "+o.Namespace+"/"+o.Name) {
+		if out, code := operatorStatus("why", o.Name, "-n", o.Namespace); code != 3 || !strings.Contains(out, cause) {
 			return fmt.Sprintf("why exits with %d: %s", code, out)
 		}
 		return ""
 	})
+	file := filepath.Join(t.TempDir(), "cluster.tar.gz")
+	if out, code := operatorStatus("gather", "--output="+file); code != 0 {
+		t.Fatalf("gather exits with %d: %s", code, out)
+	}
+	if out, code := operatorStatus("why", o.Name, "-n", o.Namespace, "--from="+file); code != 3 || !strings.Contains(out, cause) {
+		t.Errorf("of an archive, why exits with %d: %s", code, out)
+	}
 }
 
 // TestHeldArgoCD tells the story of an Application, with client-side apply, and with server-side apply and a ProbePolicy.
@@ -211,7 +221,9 @@ func TestHeldArgoCD(t *testing.T) {
 		t.Run(option, func(t *testing.T) {
 			o := story.New(t, cluster, filepath.Join(clusterDir, "kubeconfig"), "by-argo-"+strings.TrimPrefix(strings.ToLower(option), "serversideapply="))
 			o.ByPolicy = option == "ServerSideApply=true"
-			story.Tell(t, argued(t, o, newRepository(t), option), o)
+			s := argued(t, o, newRepository(t), option)
+			story.Tell(t, s, o)
+			s.checkFailure(t, o)
 		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/argocd"
 	"github.com/operator-status/operator-status/internal/installer/flux"
 	"github.com/operator-status/operator-status/internal/installer/helm"
 	"github.com/operator-status/operator-status/internal/installer/olmv1"
@@ -40,7 +41,12 @@ func (Installer) Name() string { return string(holdv1alpha1.InstallerWorkload) }
 
 // Kinds implements installer.Installer. Records of Helm are not read: who may read them may read the values of a release.
 func (Installer) Kinds() []installer.Kind {
-	return slices.Concat(Kinds(), flux.Kinds(), []installer.Kind{olmv1.ExtensionKind()})
+	return slices.Concat(Kinds(), ReportKinds())
+}
+
+// ReportKinds are those of the objects in which programs report on the operators that they install. Only that part of them is read.
+func ReportKinds() []installer.Kind {
+	return append(flux.Kinds(), argocd.Kind(), olmv1.ExtensionKind())
 }
 
 // Operators implements installer.Installer. An operator consists of those controllers that were installed together.
@@ -52,10 +58,10 @@ func (Installer) Operators(c installer.Cluster) []operator.Operator {
 		definitions[of] = definitions[of].Union(sets.New(w.Definitions...))
 	}
 	out := make([]operator.Operator, 0, len(workloads))
-	applied := flux.In(c)
+	byFlux, byArgo := flux.In(c), argocd.In(c)
 	for of, some := range workloads {
 		op := describe(of, some, c)
-		op.Unfinished = applied.Unfinished(some)
+		op.Unfinished = cmp.Or(byFlux.Unfinished(some), byArgo.Unfinished(some))
 		out = append(out, op)
 	}
 	out = withExtensions(out, c)
