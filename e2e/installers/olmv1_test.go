@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -54,15 +55,23 @@ func (e *extended) checkNotFound(t *testing.T, o story.Op) {
 			t.Error(err)
 		}
 	})
-	cluster.Await(t, missing, func() string {
-		cmd := command("kubectl-operator_status", "why", missing.GetName(), "-n", o.Namespace)
+	why := func(args ...string) string {
+		cmd := command("kubectl-operator_status", append([]string{"why", missing.GetName(), "-n", o.Namespace}, args...)...)
 		out, _ := cmd.CombinedOutput() // the exit code is below
 		if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(string(out), "Broken by ClusterExtension "+missing.GetName()) ||
 			!strings.Contains(string(out), "no bundles found for package") {
 			return fmt.Sprintf("why exits with %d: %s", code, out)
 		}
 		return ""
-	})
+	}
+	cluster.Await(t, missing, func() string { return why() })
+	file := filepath.Join(t.TempDir(), "cluster.tar.gz")
+	if out, err := command("kubectl-operator_status", "gather", "--output="+file).CombinedOutput(); err != nil {
+		t.Fatalf("gather: %v\n%s", err, out)
+	}
+	if problem := why("--from=" + file); problem != "" {
+		t.Errorf("of an archive, %s", problem)
+	}
 }
 
 // extended is OLM v1 with a ClusterExtension.

@@ -20,10 +20,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -33,6 +35,7 @@ import (
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/archive"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
 	"github.com/operator-status/operator-status/internal/operator"
@@ -44,8 +47,9 @@ func gatherCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gather",
 		Short: "Write the objects and logs of the operators of a cluster to an archive",
-		Long: `Write the objects of OLM and operator-status, the workloads of operators with their pods, roles and their bindings, events, and the
-logs of OLM, operator-status, the catalogs, and of operators that are not ready, to an archive. All other commands that only read work on it, with --from.
+		Long: `Write the objects of OLM and operator-status, the workloads of operators with their pods, roles and their bindings, events, the statuses
+of the objects by which Flux, Argo CD and OLM v1 install operators, and the logs of OLM, operator-status, the catalogs, and of operators that are
+not ready, to an archive. All other commands that only read work on it, with --from.
 
 The values of environment variables and apparent credentials are removed. Secrets and custom resources are not read.
 Objects that you may not read are left out, with a warning.`,
@@ -174,6 +178,9 @@ func (g *gatherer) read(ctx context.Context, lines int64) error {
 			return err
 		}
 	}
+	if err := g.reports(ctx); err != nil {
+		return err
+	}
 	kinds := sets.New("Subscription", "ClusterServiceVersion", "InstallPlan", "CatalogSource", "Probe", "OperatorGroup",
 		"OperatorCondition", "PlatformOperator", "ImagePolicy", "ClusterOperator", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod")
 	if err := g.list(ctx, corev1.SchemeGroupVersion.WithResource("events"), "", func(event *unstructured.Unstructured) bool {
@@ -279,6 +286,48 @@ func (g *gatherer) list(ctx context.Context, resource schema.GroupVersionResourc
 			return nil
 		}
 	}
+}
+
+// reports writes the objects in which programs report on the operators that they install, without the rest: their specs may have credentials.
+func (g *gatherer) reports(ctx context.Context) error {
+	c, err := g.client()
+	if err != nil {
+		return err
+	}
+	for _, kind := range controllers.ReportKinds() {
+		resource, _ := meta.UnsafeGuessKindToResource(kind.GroupVersionKind)
+		found, err := readKind(ctx, c, kind, g.namespace)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue // it is not installed
+		case apierrors.IsForbidden(err):
+			g.notes = append(g.notes, archive.Unread+resource.GroupResource().String())
+			continue
+		case err != nil:
+			return fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
+		}
+		for _, object := range found.Objects {
+			o, err := asUnstructured(object)
+			if err != nil {
+				return fmt.Errorf("converting %s %s: %w", kind.Kind, object.GetName(), err)
+			}
+			o.SetGroupVersionKind(kind.GroupVersionKind)
+			if err := g.to.Object(o, resource.Resource); err != nil {
+				return err
+			}
+			g.counts[resource.Resource]++
+		}
+	}
+	return nil
+}
+
+func asUnstructured(object installer.Object) (*unstructured.Unstructured, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.Unstructured{}
+	return out, json.Unmarshal(text, &out.Object)
 }
 
 // logs writes the logs of the pods with some labels.
