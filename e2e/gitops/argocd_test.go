@@ -24,34 +24,33 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// application syncs the root of a repository.
-const application = `
-apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata: {name: operators, namespace: argocd}
-spec:
-  project: default
-  source: {repoURL: "file://REPOSITORY", path: ., targetRevision: main}
-  destination: {server: https://kubernetes.default.svc, namespace: NAMESPACE}
-  syncPolicy:
-    automated: {prune: true, selfHeal: true}
-    syncOptions: [ServerSideApply=true, SkipDryRunOnMissingResource=true]
-    retry: {limit: -1, backoff: {duration: 1s, maxDuration: 5s}}
-`
+// application returns the Application of docs/gitops.md with another name, for a repository and a namespace. changes are old and new texts.
+func application(t *testing.T, name string, r repository, namespace string, changes ...string) string {
+	t.Helper()
+	return strings.NewReplacer(append([]string{
+		"name: operators", "name: " + name, "https://git.example.com/operators.git", "file://" + r.folder, "namespace: operators", "namespace: " + namespace,
+		"{duration: 10s, maxDuration: 5m}", "{duration: 1s, maxDuration: 5s}",
+	}, changes...)...).Replace(documented(t, "Application"))
+}
 
-// operators is the content of Git: an operator and, in a later wave, its custom resource; and an operator of a
-// PlatformOperator, with its Probe in that wave.
-const operators = `
-apiVersion: operators.coreos.com/v1
-kind: OperatorGroup
-metadata: {name: group}
-spec: {targetNamespaces: [NAMESPACE]}
----
-apiVersion: operators.coreos.com/v1alpha1
-kind: Subscription
-metadata: {name: synced}
-spec: {name: synced, channel: stable, source: CATALOG, sourceNamespace: olm}
----
+// documented returns the manifests of docs/gitops.md that begin with one of a kind.
+func documented(t *testing.T, kind string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "gitops.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for paragraph := range strings.SplitSeq(string(text), "\n\n") {
+		if lines := strings.Split(paragraph, "\n"); len(lines) > 1 && lines[1] == "    kind: "+kind {
+			return strings.ReplaceAll("\n"+paragraph+"\n", "\n    ", "\n")
+		}
+	}
+	t.Fatalf("docs/gitops.md has no %s", kind)
+	return ""
+}
+
+// platform is an operator of a PlatformOperator, with its Probe in a later wave.
+const platform = `---
 apiVersion: operators.coreos.com/v1alpha1
 kind: Probe
 metadata: {name: composed-operator.v1.0.0, namespace: composed, annotations: {argocd.argoproj.io/sync-wave: "1"}}
@@ -62,10 +61,6 @@ apiVersion: platform.openshift.io/v1alpha1
 kind: PlatformOperator
 metadata: {name: composed}
 spec: {package: {name: composed}}
----
-apiVersion: synced.example.com/v1
-kind: Synced
-metadata: {name: example, annotations: {argocd.argoproj.io/sync-wave: "1"}}
 `
 
 // soak is how long the statuses change while Argo CD watches: 200 times at least.
@@ -109,7 +104,7 @@ func (a argo) drift(t *testing.T) string {
 // sync creates the Application.
 func (a argo) sync(t *testing.T, r repository, namespace string) {
 	t.Helper()
-	cluster.Rediscovered(t).Apply(t, "argocd", strings.NewReplacer("REPOSITORY", r.folder, "NAMESPACE", namespace).Replace(application))
+	cluster.Rediscovered(t).Apply(t, "argocd", application(t, "operators", r, namespace))
 }
 
 // await waits until the Application has those statuses.
@@ -181,7 +176,7 @@ func (a argo) tree(t *testing.T) []node {
 
 // TestArgoCD verifies that Argo CD neither finds drift nor syncs anything again because of the writes of operator-status,
 // that its next wave waits until an operator runs but not while an update of it is held, and that its tree shows the
-// objects of a PlatformOperator.
+// objects of a PlatformOperator. The Application and its content are those of docs/gitops.md.
 func TestArgoCD(t *testing.T) {
 	versions := testcatalog.Holding("synced", "1.0.0", "2.0.0")
 	composed := testcatalog.Published(t, testcatalog.Foo{Name: "composed", Version: "1.0.0"})
@@ -189,7 +184,8 @@ func TestArgoCD(t *testing.T) {
 	catalog := client.ObjectKey{Namespace: global, Name: namespace}
 	cluster.Offer(t, catalog, testcatalog.Published(t, versions[0]), composed)
 	git := newRepository(t)
-	git.commit(t, "operators.yaml", strings.NewReplacer("NAMESPACE", namespace, "CATALOG", catalog.Name).Replace(operators))
+	git.commit(t, "operators.yaml", strings.NewReplacer("[operators]", "["+namespace+"]", "source: catalog", "source: "+catalog.Name,
+		"foo", "synced", "Foo", "Synced").Replace(documented(t, "OperatorGroup"))+platform)
 	a := newArgo(t)
 	custom := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "synced.example.com/v1", "kind": "Synced"}}
 	custom.SetNamespace(namespace)

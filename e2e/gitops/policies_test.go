@@ -33,8 +33,7 @@ func TestPoliciesInGit(t *testing.T) {
 	policies.git(t, "add", ".")
 	policies.git(t, "commit", "--quiet", "--message=Add the policies")
 	head := policies.head(t)
-	cluster.Rediscovered(t).Apply(t, "argocd", strings.NewReplacer("{name: operators,", "{name: policies,", "REPOSITORY", policies.folder,
-		"NAMESPACE", "default").Replace(application))
+	cluster.Rediscovered(t).Apply(t, "argocd", application(t, "policies", policies, "default"))
 	app := builder.Object("argoproj.io/v1alpha1", "Application", "argocd", "policies")
 	cluster.Await(t, app, func() string {
 		if status, _, _ := unstructured.NestedString(app.Object, "status", "sync", "status"); status != "Synced" { // none if not found
