@@ -1,15 +1,19 @@
 package tenant
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/operator-status/operator-status/api/policy/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestImagePolicyPrefix verifies that a prefix of an ImagePolicy either matches the images that a user expects, or is refused: no
@@ -72,4 +76,57 @@ func TestImagePolicyPrefix(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestImagePolicyStatus verifies that an ImagePolicy lists the catalogs that it applies to, and reports keys that cannot be used.
+func TestImagePolicyStatus(t *testing.T) {
+	const key = "-----BEGIN PUBLIC KEY-----\n" + // the one of docs/lifecycle.md
+		"MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEFBzD/3GpwW0ddKtf9+K7GYGyH4Vw\n" +
+		"BfZoPOdPBfdgavmdf3BmE+Xcs3Kxyg6iE2GjtT78lX+0j08a/rje5yYt1w==\n-----END PUBLIC KEY-----\n"
+	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	namespace := cluster.Namespace(t, "signed")
+	newPolicy := func(name, prefix, key string) *policyv1alpha1.ImagePolicy {
+		out := &policyv1alpha1.ImagePolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name}}
+		out.Spec.MatchImages = []policyv1alpha1.ImageMatch{{Prefix: prefix}}
+		out.Spec.Verification.Provider = policyv1alpha1.ProviderCosign
+		out.Spec.Verification.Cosign.Authorities = []policyv1alpha1.CosignAuthority{{Name: "acme", Key: key}}
+		return out
+	}
+	create := func(p *policyv1alpha1.ImagePolicy) {
+		t.Helper()
+		cluster.Create(t, p)
+		t.Cleanup(func() {
+			if err := cluster.Client.Delete(context.Background(), p); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	await := func(p *policyv1alpha1.ImagePolicy, catalogs int32, want ...string) {
+		t.Helper()
+		cluster.Await(t, p, func() string {
+			if p.Status.Summary.Catalogs != catalogs {
+				return fmt.Sprintf("it applies to %d CatalogSources, want %d", p.Status.Summary.Catalogs, catalogs)
+			}
+			return testcluster.Lacking(p.Status.Conditions, want...)
+		})
+	}
+	cs := &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "acme"}}
+	cs.Spec.SourceType, cs.Spec.Image = olm.SourceTypeGrpc, "127.0.0.1:1/acme/catalog:v1" // where nothing listens
+	organization, none := newPolicy("organization", "127.0.0.1:1/acme", key), newPolicy("none", "127.0.0.1:1/other", "-----BEGIN PUBLIC KEY-----")
+	cluster.Create(t, cs)
+	create(organization)
+	create(none)
+	await(organization, 1, "Matched=True/CatalogsFound", "Valid=True/Valid")
+	await(none, 0, "Matched=False/NoCatalogFound", "Valid=False/KeyInvalid")
+	if got := organization.Status.Catalogs; len(got) != 1 || got[0] != (policyv1alpha1.MatchedCatalog{Namespace: namespace, Name: "acme", Image: cs.Spec.Image}) {
+		t.Errorf("the catalogs are %+v", got)
+	}
+	repository := newPolicy("repository", "127.0.0.1:1/acme/catalog", key) // its prefix is longer
+	create(repository)
+	await(repository, 1, "Matched=True/CatalogsFound")
+	await(organization, 0, "Matched=False/NoCatalogFound")
+	if err := cluster.Client.Delete(t.Context(), cs); err != nil {
+		t.Fatal(err)
+	}
+	await(repository, 0, "Matched=False/NoCatalogFound")
 }

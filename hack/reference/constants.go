@@ -95,7 +95,8 @@ func named(doc, about string, values map[string]string) string {
 
 // kinds are the kinds with conditions, in the order of the page.
 var kinds = []string{
-	"Probe", "Subscription", "InstallPlan", "ClusterServiceVersion", "CatalogSource", "OperatorCondition", "UpgradeHold", "ProbePolicy", "ClusterExtension", "PlatformOperator", "ClusterOperator", events,
+	"Probe", "Subscription", "InstallPlan", "ClusterServiceVersion", "CatalogSource", "OperatorCondition", "UpgradeHold", "ProbePolicy", "ImagePolicy", "ClusterExtension",
+	"PlatformOperator", "ClusterOperator", events,
 }
 
 const events = "Events"

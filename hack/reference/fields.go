@@ -23,7 +23,7 @@ var described = []struct {
 	{"crd/bases/operatorstatus.io_upgradeholdpolicies.yaml", []string{"spec", "status"}},
 	{"crd/bases/operatorstatus.io_probepolicies.yaml", []string{"spec", "status"}},
 	{"crd/bases/platform.openshift.io_platformoperators.yaml", []string{"spec", "status"}},
-	{"lifecycle/crd/policy.operatorstatus.io_imagepolicies.yaml", []string{"spec"}},
+	{"lifecycle/crd/policy.operatorstatus.io_imagepolicies.yaml", []string{"spec", "status"}},
 	{"lifecycle/crd/operators.coreos.com_subscriptions.yaml", []string{"status"}},
 	{"lifecycle/crd/operators.coreos.com_clusterserviceversions.yaml", []string{"status"}},
 }

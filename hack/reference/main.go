@@ -40,7 +40,7 @@ func run(args []string) error {
 // generate returns the pages, by file name.
 func generate(repository string) (map[string]string, error) {
 	var groups []group
-	for _, folder := range []string{"operators", "hold", "platform"} {
+	for _, folder := range []string{"operators", "hold", "platform", "policy"} {
 		read, err := readConstants(filepath.Join(repository, "api", folder, "v1alpha1"))
 		if err != nil {
 			return nil, err

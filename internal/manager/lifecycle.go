@@ -94,6 +94,7 @@ func (l *loops) start(ctx context.Context) error {
 		return err
 	}
 	catalogs := &store.Reconciler{Store: contents, Dir: l.options.CatalogDir, Reach: reach, Discovery: discoveryClient}
+	signatures := &store.PolicyReconciler{Catalogs: catalogs, Now: time.Now}
 	records := &record.Store{Client: c, Live: reader, Namespace: l.options.Namespace}
 	recorder := mgr.GetEventRecorder(UserAgent)
 	resolved, err := metrics.NewResolution(registry.Registry)
@@ -117,6 +118,7 @@ func (l *loops) start(ctx context.Context) error {
 	}
 	for _, setup := range []func() error{
 		func() error { return catalogs.SetupWithManager(mgr, onlyInMode) },
+		func() error { return signatures.SetupWithManager(mgr, onlyInMode) },
 		func() error { return catalogs.Seed(ctx) },
 		func() error { return subscriptions.SetupWithManager(mgr, onlyInMode) },
 		func() error { return plans.SetupWithManager(mgr, contents.Changes, onlyInMode) },

@@ -86,13 +86,61 @@ type CosignAuthority struct {
 	Key string `json:"key"`
 }
 
+// MaxCatalogs is the number of CatalogSources that the status of an ImagePolicy lists.
+const MaxCatalogs = 20
+
+// ImagePolicyStatus reports which catalogs an ImagePolicy applies to. The images of bundles are not listed.
+type ImagePolicyStatus struct {
+	// ObservedGeneration is the generation of the spec that the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions are Matched and Valid.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Catalogs are the CatalogSources to whose images the policy applies, sorted, at most 20.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Catalogs []MatchedCatalog `json:"catalogs,omitempty"`
+
+	// Summary counts them.
+	// +optional
+	Summary ImagePolicySummary `json:"summary,omitzero"`
+}
+
+// MatchedCatalog is a CatalogSource to whose image an ImagePolicy applies.
+type MatchedCatalog struct {
+	// Namespace of the CatalogSource.
+	Namespace string `json:"namespace"`
+
+	// Name of the CatalogSource.
+	Name string `json:"name"`
+
+	// Image of the catalog.
+	Image string `json:"image"`
+}
+
+// ImagePolicySummary counts the CatalogSources that an ImagePolicy applies to.
+type ImagePolicySummary struct {
+	// Catalogs is the number of CatalogSources to whose images the policy applies.
+	// +optional
+	Catalogs int32 `json:"catalogs"`
+}
+
 // ImagePolicy requires images of catalogs and bundles to be signed. The built-in loops enforce it; a real OLM ignores
 // it.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories=operator-status
 // +kubebuilder:printcolumn:name="Images",type=string,JSONPath=`.spec.matchImages[*].prefix`
 // +kubebuilder:printcolumn:name="Authorities",type=string,JSONPath=`.spec.verification.cosign.authorities[*].name`
+// +kubebuilder:printcolumn:name="Catalogs",type=integer,JSONPath=`.status.summary.catalogs`
+// +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ImagePolicy struct {
 	metav1.TypeMeta `json:",inline"`
@@ -101,6 +149,10 @@ type ImagePolicy struct {
 
 	// Spec defines which images must be signed, and by whom.
 	Spec ImagePolicySpec `json:"spec"`
+
+	// Status reports which catalogs it applies to.
+	// +optional
+	Status ImagePolicyStatus `json:"status,omitzero"`
 }
 
 // ImagePolicyList is a list of ImagePolicies.

@@ -376,7 +376,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcile.Re
 			DeleteFunc: func(event.DeleteEvent) bool { r.oldest.Forget(); return true },
 		})).
 		WatchesMetadata(configMapMetadata(), handler.EnqueueRequestsFromMapFunc(r.namingConfigMap)).
-		Watches(&policyv1alpha1.ImagePolicy{}, handler.EnqueueRequestsFromMapFunc(r.all)).
+		Watches(&policyv1alpha1.ImagePolicy{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			r.ctx, r.queue = ctx, queue
 			return nil

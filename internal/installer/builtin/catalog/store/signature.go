@@ -32,46 +32,75 @@ const (
 	cosignSignaturesV1 = "https://sigstore.dev/cosign/sign/v1"
 )
 
-// policies returns the ImagePolicies that apply to an image: those whose prefix is the longest match of its repository.
-// They are sorted by name. If the image or a prefix has no name that both could be compared by, it returns an Error.
-func policies(all []policyv1alpha1.ImagePolicy, image string) ([]policyv1alpha1.ImagePolicy, error) {
+// selector is an ImagePolicy with its prefixes.
+type selector struct {
+	policyv1alpha1.ImagePolicy
+	all      bool
+	prefixes []catalog.ImagePrefix
+}
+
+// selectorOf returns the selector of an ImagePolicy, or an Error if it has a prefix that no image can be compared with.
+func selectorOf(p policyv1alpha1.ImagePolicy) (selector, error) {
+	out := selector{ImagePolicy: p}
+	for _, m := range p.Spec.MatchImages {
+		if m.Prefix == policyv1alpha1.AllImages {
+			out.all = true
+			continue
+		}
+		prefix, err := catalog.ParseImagePrefix(m.Prefix)
+		if err != nil {
+			return out, catalog.Errorf(v1alpha1.ReasonImagePolicyInvalid, "ImagePolicy %s: prefix %q: %w", p.Name, m.Prefix, err)
+		}
+		out.prefixes = append(out.prefixes, prefix)
+	}
+	return out, nil
+}
+
+// match returns the length of the longest prefix of the policy that a repository has, or 0.
+func (s selector) match(repository name.Repository) int {
+	longest := 0
+	if s.all {
+		longest = 1
+	}
+	for _, p := range s.prefixes {
+		longest = max(longest, p.Match(repository))
+	}
+	return longest
+}
+
+// applying returns the ImagePolicies that apply to an image: those whose prefix is the longest match of its repository. They are sorted by
+// name. An image without a name that can be compared is an Error.
+func applying(all []selector, image string) ([]policyv1alpha1.ImagePolicy, error) {
 	reference, err := catalog.ParseImage(image)
 	if err != nil {
 		return nil, catalog.Errorf(v1alpha1.ReasonImagePullFailed, "%q is not a valid image reference: %w", image, err)
 	}
 	var out []policyv1alpha1.ImagePolicy
 	longest := 0
-	for _, p := range all {
-		n, err := match(p, reference.Context())
-		if err != nil {
-			return nil, catalog.Errorf(v1alpha1.ReasonImagePolicyInvalid, "ImagePolicy %s: %w", p.Name, err)
-		}
+	for _, s := range all {
+		n := s.match(reference.Context())
 		if n > longest {
 			out, longest = nil, n
 		}
 		if n > 0 && n == longest {
-			out = append(out, p)
+			out = append(out, s.ImagePolicy)
 		}
 	}
 	slices.SortFunc(out, func(a, b policyv1alpha1.ImagePolicy) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
-// match returns the length of the longest prefix of a policy that a repository has, or 0.
-func match(p policyv1alpha1.ImagePolicy, repository name.Repository) (int, error) {
-	longest := 0
-	for _, m := range p.Spec.MatchImages {
-		if m.Prefix == policyv1alpha1.AllImages {
-			longest = max(longest, 1)
-			continue
-		}
-		prefix, err := catalog.ParseImagePrefix(m.Prefix)
+// policies returns the ImagePolicies that apply to an image. If one of all is invalid, it might be one of them, which is an Error.
+func policies(all []policyv1alpha1.ImagePolicy, image string) ([]policyv1alpha1.ImagePolicy, error) {
+	selectors := make([]selector, 0, len(all))
+	for _, p := range all {
+		s, err := selectorOf(p)
 		if err != nil {
-			return 0, fmt.Errorf("prefix %q: %w", m.Prefix, err)
+			return nil, err
 		}
-		longest = max(longest, prefix.Match(repository))
+		selectors = append(selectors, s)
 	}
-	return longest, nil
+	return applying(selectors, image)
 }
 
 // signing determines which signatures the ImagePolicies require.
