@@ -42,8 +42,9 @@ type registry struct {
 	// answered is true once the server has answered the last request.
 	answered atomic.Bool
 
-	// received is how much the server has sent, in bytes; useful is the part of it that was messages.
-	received, useful atomic.Int64
+	// sent is how much the server has sent. useful is how many bytes of it were messages.
+	sent   sent
+	useful atomic.Int64
 }
 
 func (s *session) registry() *registry {
@@ -99,7 +100,7 @@ func (r *registry) connect(ctx context.Context, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return metered{conn, r}, nil
+	return &metered{Conn: conn, registry: r}, nil
 }
 
 // metered is a connection that fails if the server sends much outside of messages: a server could keep a CPU busy with
@@ -107,21 +108,26 @@ func (r *registry) connect(ctx context.Context, _ string) (net.Conn, error) {
 type metered struct {
 	net.Conn
 	registry *registry
+	frames   frames
 }
 
-// idleTalk limits the bytes outside of messages from a server that sends no messages.
-const idleTalk = 1 << 20
-
-func (c metered) Read(p []byte) (int, error) {
+func (c *metered) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if c.registry.received.Add(int64(n)) > c.registry.mayReceive() {
+	c.frames.add(p[:n], &c.registry.sent)
+	if c.registry.floods() {
 		return 0, errFlood
 	}
 	return n, err
 }
 
-// mayReceive returns how much the server may have sent, in bytes: a message counts only once it is complete.
-func (r *registry) mayReceive() int64 { return idleTalk + 2*r.useful.Load() + r.largestMessage() }
+// idleTalk limits the bytes outside of messages from a server that sends no messages. These are some ten thousand frames.
+const idleTalk = 256 << 10
+
+// floods reports whether the server has sent more than messages need: a message counts only once it is complete.
+func (r *registry) floods() bool {
+	data := r.sent.data.Load()
+	return r.sent.other.Load() > idleTalk+data/4 || data > idleTalk+2*r.useful.Load()+r.largestMessage()
+}
 
 // largestMessage limits a message, in bytes. It contains the ClusterServiceVersion twice.
 func (r *registry) largestMessage() int64 { return 2 * r.limits.Bundle }
@@ -168,7 +174,7 @@ func (r *registry) failure(ctx context.Context, err error) error {
 		return catalog.Errorf(barred.Reason, "the registry at %s: %w", r.address, errors.Unwrap(barred))
 	case catalog.AsError(err, "").Reason != "":
 		return err
-	case r.received.Load() > r.mayReceive():
+	case r.floods():
 		return catalog.Errorf(v1alpha1.ReasonNotACatalog, "the server at %s is not an operator registry: %w", r.address, errFlood)
 	case ctx.Err() != nil:
 		return catalog.Errorf(v1alpha1.ReasonUnreachable, "the registry at %s does not answer in time: %w", r.address, ctx.Err())
