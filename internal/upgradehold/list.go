@@ -28,3 +28,14 @@ func List(ctx context.Context, from client.Reader, namespace string, subs []v1al
 	}
 	return append(slices.Clip(holds.Items), holdpolicy.Missing(policies.Items, operators, holds.Items, namespace)...), nil
 }
+
+// Of returns the UpgradeHolds of an operator that are not being deleted. Callers must not change them.
+func Of(ctx context.Context, from client.Reader, op holdv1alpha1.OperatorReference) ([]holdv1alpha1.UpgradeHold, error) {
+	list := &holdv1alpha1.UpgradeHoldList{}
+	if err := from.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(list.Items), func(h holdv1alpha1.UpgradeHold) bool {
+		return h.Spec.Operator != op || !h.DeletionTimestamp.IsZero()
+	}), nil
+}

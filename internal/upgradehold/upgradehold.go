@@ -83,7 +83,7 @@ type Writer struct {
 // Write creates or deletes the UpgradeHold that reports why an operator must not be updated, and writes the statuses of those
 // that users created for it. The result is when the next one begins or ends.
 func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, error) {
-	holds, err := w.of(ctx, op.OperatorReference)
+	holds, err := Of(ctx, w.Client, op.OperatorReference)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -98,7 +98,7 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 	var out reconcile.Result
 	reported := false
 	for i := range holds {
-		h := &holds[i]
+		h := holds[i].DeepCopy()
 		if h.IsReported() && (reported || !op.Installed || len(upgradeholdstatus.Own(h, op.Holds)) == 0) {
 			if err := w.delete(ctx, h); err != nil {
 				return out, err
@@ -126,21 +126,6 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 
 // untilIndexed is after how long an UpgradeHold of OLM that the index did not have is written again.
 const untilIndexed = 200 * time.Millisecond
-
-// of returns copies of the UpgradeHolds of an operator.
-func (w *Writer) of(ctx context.Context, op holdv1alpha1.OperatorReference) ([]holdv1alpha1.UpgradeHold, error) {
-	list := &holdv1alpha1.UpgradeHoldList{}
-	if err := w.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the UpgradeHolds: %w", err)
-	}
-	var out []holdv1alpha1.UpgradeHold
-	for i := range list.Items {
-		if h := &list.Items[i]; h.Spec.Operator == op && h.DeletionTimestamp.IsZero() {
-			out = append(out, *h.DeepCopy())
-		}
-	}
-	return out, nil
-}
 
 // enforced is whether a policy denies the updates of held operators, and the index in which it looks them up.
 type enforced struct {

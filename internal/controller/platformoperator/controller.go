@@ -28,6 +28,7 @@ import (
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
+	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
 // Reconciler makes the cluster match its PlatformOperators, and reports their state in their status.
@@ -194,20 +195,11 @@ func (c composer) subscription(ctx context.Context, in *platformoperatorstatus.I
 			return err
 		}
 	}
-	in.UpgradeHolds, err = c.upgradeHolds(ctx, in.Subscription)
-	return err
-}
-
-// upgradeHolds returns the UpgradeHolds of a Subscription. Callers must not change them.
-func (c composer) upgradeHolds(ctx context.Context, sub *operatorsv1alpha1.Subscription) ([]holdv1alpha1.UpgradeHold, error) {
-	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLM, Namespace: sub.Namespace, Name: sub.Name}
-	list := &holdv1alpha1.UpgradeHoldList{}
-	if err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil && !meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	in.UpgradeHolds, err = upgradehold.Of(ctx, c.Client, holdv1alpha1.SubscribedOperator(in.Subscription.Namespace, in.Subscription.Name))
+	if meta.IsNoMatchError(err) { // no objects exist if the kind is not served
+		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(list.Items), func(h holdv1alpha1.UpgradeHold) bool {
-		return h.Spec.Operator != of || !h.DeletionTimestamp.IsZero()
-	}), nil
+	return err
 }
 
 // candidates returns the Subscriptions that may belong to the PlatformOperator: those in its namespace that it controls
