@@ -10,7 +10,6 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/version"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,7 +53,8 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, _ reconcile.Request) (
 	if len(list.Items) == 0 {
 		return reconcile.Result{}, nil
 	}
-	matched, err := r.matched(ctx, list.Items)
+	valid, invalid := selectorsOf(list.Items)
+	matched, err := r.matched(ctx, valid)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -62,7 +62,7 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, _ reconcile.Request) (
 	for i := range list.Items {
 		p := &list.Items[i]
 		status := imagepolicystatus.Compute(imagepolicystatus.Inputs{
-			Policy: p, Catalogs: matched[p.Name], Problem: problemOf(*p), Now: metav1.NewTime(r.Now()),
+			Policy: p, Catalogs: matched[p.Name], Problem: problemOf(p, invalid[p.Name]), Now: metav1.NewTime(r.Now()),
 		})
 		if equality.Semantic.DeepEqual(status, p.Status) {
 			continue
@@ -75,33 +75,24 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, _ reconcile.Request) (
 }
 
 // matched returns the CatalogSources to whose images each of the ImagePolicies applies, by its name.
-func (r *PolicyReconciler) matched(ctx context.Context, policies []policyv1alpha1.ImagePolicy) (map[string][]policyv1alpha1.MatchedCatalog, error) {
-	var selectors []selector
-	for _, p := range policies {
-		if s, err := selectorOf(p); err == nil { // else problemOf reports it
-			selectors = append(selectors, s)
-		}
-	}
+func (r *PolicyReconciler) matched(ctx context.Context, policies []selector) (map[string][]policyv1alpha1.MatchedCatalog, error) {
 	catalogs := &olm.CatalogSourceList{}
 	if err := r.Catalogs.cache.List(ctx, catalogs, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the CatalogSources: %w", err)
 	}
-	kubernetes := sync.OnceValues(r.Catalogs.Discovery.ServerVersion)
+	actual := sync.OnceValues(r.Catalogs.Discovery.ServerVersion) // one request for all CatalogSources
 	out := map[string][]policyv1alpha1.MatchedCatalog{}
 	for i := range catalogs.Items {
-		cs, of := &catalogs.Items[i], version.Info{}
-		if cs.Annotations[annotationImageTemplate] != "" {
-			actual, err := kubernetes()
-			if err != nil {
-				return nil, fmt.Errorf("getting the version of the API server: %w", err)
-			}
-			of = *actual
+		cs := &catalogs.Items[i]
+		kubernetes, _, err := kubernetesOf(cs, actual)
+		if err != nil {
+			return nil, err
 		}
-		image := targetOf(cs, of).image
+		image := targetOf(cs, kubernetes).image
 		if image == "" {
 			continue
 		}
-		those, err := applying(selectors, image)
+		those, err := applying(policies, image)
 		if err != nil {
 			continue // the status of the CatalogSource reports it
 		}
@@ -112,10 +103,10 @@ func (r *PolicyReconciler) matched(ctx context.Context, policies []policyv1alpha
 	return out, nil
 }
 
-// problemOf returns the problem of an ImagePolicy that no image can satisfy, or nil.
-func problemOf(p policyv1alpha1.ImagePolicy) *condition.Problem {
-	if _, err := selectorOf(p); err != nil {
-		return &condition.Problem{Reason: policyv1alpha1.ReasonPrefixInvalid, Message: err.Error()}
+// problemOf returns the problem of an ImagePolicy that no image can satisfy, or nil. invalid is the Error of its prefixes, or nil.
+func problemOf(p *policyv1alpha1.ImagePolicy, invalid error) *condition.Problem {
+	if invalid != nil {
+		return &condition.Problem{Reason: policyv1alpha1.ReasonPrefixInvalid, Message: invalid.Error()}
 	}
 	for _, a := range p.Spec.Verification.Cosign.Authorities {
 		if _, err := publicKey(a.Key); err != nil {

@@ -101,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if cs == nil {
 		return reconcile.Result{}, errors.Join(r.forget(request.NamespacedName), r.enqueueOthers(ctx, request.Namespace))
 	}
-	kubernetes, again, err := r.kubernetes(cs)
+	kubernetes, again, err := kubernetesOf(cs, r.Discovery.ServerVersion)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -114,13 +114,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return kube.Requeue(reconcile.Result{RequeueAfter: again}, r.write(ctx, cs, catalogsourcestatus.Compute(r.inputs(cs, t, kubernetes))))
 }
 
-// kubernetes returns the version of the API server if the image of a CatalogSource depends on it. The duration is when
+// kubernetesOf returns the version of the API server if the image of a CatalogSource depends on it. The duration is when
 // to requeue, since an update of the cluster causes no event.
-func (r *Reconciler) kubernetes(cs *olm.CatalogSource) (version.Info, time.Duration, error) {
+func kubernetesOf(cs *olm.CatalogSource, actual func() (*version.Info, error)) (version.Info, time.Duration, error) {
 	if cs.Annotations[annotationImageTemplate] == "" {
 		return version.Info{}, 0, nil
 	}
-	out, err := r.Discovery.ServerVersion()
+	out, err := actual()
 	if err != nil {
 		return version.Info{}, 0, fmt.Errorf("getting the version of the API server, to resolve annotation %s of CatalogSource %s: %w",
 			annotationImageTemplate, client.ObjectKeyFromObject(cs), err)

@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -90,17 +91,31 @@ func applying(all []selector, image string) ([]policyv1alpha1.ImagePolicy, error
 	return out, nil
 }
 
-// policies returns the ImagePolicies that apply to an image. If one of all is invalid, it might be one of them, which is an Error.
-func policies(all []policyv1alpha1.ImagePolicy, image string) ([]policyv1alpha1.ImagePolicy, error) {
-	selectors := make([]selector, 0, len(all))
-	for _, p := range all {
+// selectorsOf returns the selectors of ImagePolicies, and by name the Errors of those that have none.
+func selectorsOf(policies []policyv1alpha1.ImagePolicy) ([]selector, map[string]error) {
+	valid, invalid := make([]selector, 0, len(policies)), map[string]error{}
+	for _, p := range policies {
 		s, err := selectorOf(p)
 		if err != nil {
-			return nil, err
+			invalid[p.Name] = err
+			continue
 		}
-		selectors = append(selectors, s)
+		valid = append(valid, s)
 	}
-	return applying(selectors, image)
+	return valid, invalid
+}
+
+// policies returns the ImagePolicies that apply to an image. If one of all is invalid, it might be one of them, which is an Error.
+func policies(all []policyv1alpha1.ImagePolicy, image string) ([]policyv1alpha1.ImagePolicy, error) {
+	valid, invalid := selectorsOf(all)
+	out, err := applying(valid, image)
+	if err != nil {
+		return nil, err
+	}
+	if names := slices.Sorted(maps.Keys(invalid)); len(names) > 0 {
+		return nil, invalid[names[0]]
+	}
+	return out, nil
 }
 
 // signing determines which signatures the ImagePolicies require.
