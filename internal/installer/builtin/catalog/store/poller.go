@@ -50,7 +50,7 @@ func newLimit(trusted bool) *rate.Limiter {
 	return rate.NewLimiter(rate.Every(shortestUntrusted), atOnce)
 }
 
-// retries is the backoff after errors that may be temporary.
+// retries is the backoff after errors. Permanent ones have it, too, since each read of an image that is no catalog starts a process.
 var retries = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 100, Cap: 2 * time.Minute}
 
 // run reads until ctx is done.
@@ -73,7 +73,7 @@ func (f *poller) run(ctx context.Context) {
 		case unfit:
 			pause = max(f.every, unfitEvery)
 		case err.Permanent():
-			pause = cmp.Or(f.every, defaultEvery)
+			pause = max(cmp.Or(f.every, defaultEvery), backoff.Step())
 		default:
 			pause = backoff.Step()
 		}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 	"github.com/operator-status/operator-status/internal/test/catalogtest"
 )
@@ -69,6 +70,46 @@ func TestPollerLimit(t *testing.T) {
 		})
 	}
 }
+
+// TestPollerBackoff verifies that an origin that is polled often is read less often while it has no catalog, and as often as
+// before when it has one.
+func TestPollerBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		start, o := time.Now(), &broken{until: time.Now().Add(10 * time.Minute)}
+		var failed, succeeded int
+		f := &poller{origin: o, limit: newLimit(false), every: shortestUntrusted, timeout: time.Minute, fits: func(*reading) error { return nil },
+			record: func(_ *reading, oc outcome) bool {
+				if oc.err == nil {
+					succeeded++
+				} else {
+					failed++
+				}
+				return time.Since(start) < 14*time.Minute
+			}}
+		f.run(ctx)
+		if want := 11; failed != want { // at once, after 4 intervals, 16, 32, and 64 s, and 3 times after 2 minutes
+			t.Errorf("read %d times in 10 minutes without a catalog, want %d", failed, want)
+		}
+		if least := 2 * 60 / int(shortestUntrusted.Seconds()); succeeded < least { // 2 of the 4 minutes may be a pause
+			t.Errorf("read %d times in 4 minutes with a catalog, want at least %d", succeeded, least)
+		}
+	})
+}
+
+// broken is an origin that has no catalog for some time.
+type broken struct{ until time.Time }
+
+func (o *broken) read(_ context.Context, known *reading) (*reading, error) {
+	if time.Now().Before(o.until) {
+		return known, catalog.Errorf(v1alpha1.ReasonNotACatalog, "it has no files")
+	}
+	return known, nil
+}
+
+func (*broken) await(ctx context.Context) { <-ctx.Done() }
+func (*broken) close()                    {}
 
 // restless is an origin that has always changed.
 type restless struct{ reads int }
