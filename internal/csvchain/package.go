@@ -2,9 +2,11 @@ package csvchain
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"github.com/operator-framework/operator-registry/alpha/property"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
@@ -18,24 +20,39 @@ type Package struct {
 	Version string `json:"version"`
 }
 
-// PackageOf returns the package in the annotation of a ClusterServiceVersion, or the zero value if it is missing or invalid.
-func PackageOf(csv *v1alpha1.ClusterServiceVersion) Package {
+// PropertiesOf returns the properties in the annotation of a ClusterServiceVersion. It has none if it was not installed from a catalog.
+func PropertiesOf(csv *v1alpha1.ClusterServiceVersion) ([]property.Property, error) {
+	text, found := csv.Annotations[AnnotationProperties]
+	if !found {
+		return nil, nil
+	}
 	var annotation struct {
-		Properties []struct {
-			Type  string          `json:"type"`
-			Value json.RawMessage `json:"value"`
-		} `json:"properties"`
+		Properties []property.Property `json:"properties"`
 	}
-	if err := json.Unmarshal([]byte(csv.Annotations[AnnotationProperties]), &annotation); err != nil {
-		return Package{}
+	if err := json.Unmarshal([]byte(text), &annotation); err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", AnnotationProperties, err)
 	}
-	for _, property := range annotation.Properties {
+	return annotation.Properties, nil
+}
+
+// PackageIn returns the first valid package among properties, or the zero value.
+func PackageIn(properties []property.Property) Package {
+	for _, p := range properties {
 		var out Package
-		if property.Type == "olm.package" && json.Unmarshal(property.Value, &out) == nil {
+		if p.Type == property.TypePackage && json.Unmarshal(p.Value, &out) == nil {
 			return out
 		}
 	}
 	return Package{}
+}
+
+// PackageOf returns the package in the annotation of a ClusterServiceVersion, or the zero value if it is missing or invalid.
+func PackageOf(csv *v1alpha1.ClusterServiceVersion) Package {
+	properties, err := PropertiesOf(csv)
+	if err != nil {
+		return Package{}
+	}
+	return PackageIn(properties)
 }
 
 // Owns reports whether a ClusterServiceVersion owns a CustomResourceDefinition.

@@ -1,7 +1,6 @@
 package olmv0
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,21 +109,12 @@ func maxOpenShiftBlocker(csv *v1alpha1.ClusterServiceVersion, next *semver.Versi
 
 // maxOpenShift returns the last minor version of OpenShift that an operator supports, or nil without a limit.
 func maxOpenShift(csv *v1alpha1.ClusterServiceVersion) (*semver.Version, error) {
-	var annotation struct {
-		Properties []struct {
-			Type  string          `json:"type"`
-			Value json.RawMessage `json:"value"`
-		} `json:"properties"`
-	}
-	text, found := csv.Annotations[csvchain.AnnotationProperties]
-	if !found {
-		return nil, nil //nolint:nilnil // nil is documented
-	}
-	if err := json.Unmarshal([]byte(text), &annotation); err != nil {
-		return nil, fmt.Errorf("annotation %s: %w", csvchain.AnnotationProperties, err)
+	properties, err := csvchain.PropertiesOf(csv)
+	if err != nil {
+		return nil, err
 	}
 	var out *semver.Version
-	for _, p := range annotation.Properties {
+	for _, p := range properties {
 		if p.Type != propertyMaxOpenShiftVersion {
 			continue
 		}

@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/operator-framework/operator-registry/alpha/property"
@@ -19,19 +18,11 @@ func InstalledOf(csv *v1alpha1.ClusterServiceVersion) Installed {
 			out.Provides = append(out.Provides, property.GVK{Group: group, Version: d.Version, Kind: d.Kind})
 		}
 	}
-	var stamped struct {
-		Properties []property.Property `json:"properties"`
+	properties, err := csvchain.PropertiesOf(csv)
+	if err != nil {
+		return out // it was not installed from a catalog
 	}
-	if err := json.Unmarshal([]byte(csv.Annotations[csvchain.AnnotationProperties]), &stamped); err != nil {
-		return out // no readable annotation: the CSV was not installed from a catalog
-	}
-	out.Properties = stamped.Properties
-	for _, p := range stamped.Properties {
-		var pkg property.Package
-		if p.Type == property.TypePackage && json.Unmarshal(p.Value, &pkg) == nil {
-			out.Package = pkg.PackageName
-		}
-	}
+	out.Properties, out.Package = properties, csvchain.PackageIn(properties).Name
 	return out
 }
 
