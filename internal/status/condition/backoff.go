@@ -15,3 +15,7 @@ func BackOff(since *metav1.Time, now time.Time) time.Duration {
 	}
 	return min(max(now.Sub(since.Time), time.Second), 10*time.Minute)
 }
+
+// MessageInterval is the minimum time between writes of a status whose messages alone change, as they do with every pod of an
+// operator that starts.
+const MessageInterval = 3 * time.Second

@@ -1,16 +1,10 @@
 package csv
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
-
-// MessageInterval is the minimum time between writes of a status whose messages alone change. While deployments start,
-// messages change with every pod.
-const MessageInterval = 3 * time.Second
 
 // SameExceptMessages reports whether two statuses differ at most in messages, update times and the list of requirements.
 func SameExceptMessages(a, b v1alpha1.ClusterServiceVersionStatus) bool {

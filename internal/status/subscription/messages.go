@@ -2,7 +2,6 @@ package subscription
 
 import (
 	"fmt"
-	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -11,10 +10,6 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/messages"
 )
-
-// MessageInterval is the minimum time between writes of a status whose messages alone change, as they do with every pod
-// of an operator that starts.
-const MessageInterval = 3 * time.Second
 
 // SameExceptMessages reports whether two statuses differ at most in messages and LastUpdated.
 func SameExceptMessages(a, b v1alpha1.SubscriptionStatus) bool {

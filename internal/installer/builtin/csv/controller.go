@@ -196,7 +196,7 @@ func (r *Reconciler) report(ctx context.Context, s *situation, v *Verdict) error
 		log.FromContext(ctx).V(2).Info("Skipping the status update, since nothing changed")
 		return nil
 	}
-	wait := csvstatus.MessageInterval - in.Now.Sub(ptr.Deref(s.csv.Status.LastUpdateTime, metav1.Time{}).Time)
+	wait := condition.MessageInterval - in.Now.Sub(ptr.Deref(s.csv.Status.LastUpdateTime, metav1.Time{}).Time)
 	if wait > 0 && csvstatus.SameExceptMessages(status, s.csv.Status) {
 		if v.Again == 0 || v.Again > wait {
 			v.Again = wait

@@ -28,6 +28,7 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
 	"github.com/operator-status/operator-status/internal/installer/builtin/resolve"
 	"github.com/operator-status/operator-status/internal/kube"
+	"github.com/operator-status/operator-status/internal/status/condition"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 )
 
@@ -187,7 +188,7 @@ func (r *Reconciler) write(ctx context.Context, sub *v1alpha1.Subscription, stat
 	if equality.Semantic.DeepEqual(status, sub.Status) {
 		return 0, nil
 	}
-	wait := subscriptionstatus.MessageInterval - r.Now().Sub(sub.Status.LastUpdated.Time)
+	wait := condition.MessageInterval - r.Now().Sub(sub.Status.LastUpdated.Time)
 	if wait > 0 && subscriptionstatus.SameExceptMessages(status, sub.Status) {
 		return wait, nil
 	}
