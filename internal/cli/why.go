@@ -63,9 +63,14 @@ func codeOf(i operator.Impact) exit {
 // explain prints the blockers of an operator. It wraps sentences at the width of a terminal, but not commands, which are copied.
 func (o *options) explain(op operator.Operator, now time.Time) {
 	fmt.Fprintln(o.Out, wrapped(fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op)), "", o.width))
-	for _, b := range slices.Concat(op.Blockers, op.WouldHold, op.Notices) {
+	all := slices.Concat(op.Blockers, op.WouldHold, op.Notices)
+	for i, b := range all {
+		number := ""
+		if len(all) > 1 {
+			number = fmt.Sprintf("%d. ", i+1)
+		}
 		fmt.Fprintln(o.Out)
-		o.print(wrapped(heading(b, now), "", o.width)+"\n", string(b.Impact), 0)
+		o.print(wrapped(number+heading(b, now), "", o.width)+"\n", string(b.Impact), len(number))
 		fmt.Fprintln(o.Out, wrapped(strings.TrimRight(messages.Line(b.Cause), "."), "  ", o.width))
 		for _, s := range b.Steps {
 			fmt.Fprintf(o.Out, "  %s:\n    %s\n", s.To, s.Command)
@@ -136,6 +141,8 @@ func summary(op operator.Operator) string {
 		return out + ". Its next update would be held."
 	case len(op.Blockers) == 0:
 		return out + ". Nothing blocks it."
+	case len(op.Blockers) > 1:
+		return fmt.Sprintf("%s. %d things block it:", out, len(op.Blockers))
 	}
 	return out + "."
 }
