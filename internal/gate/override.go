@@ -43,15 +43,15 @@ func (o Override) Command() string {
 	case o.Resource != "":
 		out := "kubectl annotate " + o.Resource
 		if o.Object.Namespace != "" {
-			out += " -n " + o.Object.Namespace
+			out += operator.Command(" -n %s", o.Object.Namespace)
 		}
-		out += fmt.Sprintf(" %s %s=%s", o.Object.Name, v1alpha1.AnnotationAllowUpgrade, o.Target)
+		out += operator.Command(" %s "+v1alpha1.AnnotationAllowUpgrade+"=%s", o.Object.Name, o.Target)
 		if o.Replaces {
 			out += " --overwrite"
 		}
 		return out
 	default:
-		return fmt.Sprintf(`kubectl patch operatorcondition.operators.coreos.com -n %s %s --type=merge -p `+
+		return operator.Command(`kubectl patch operatorcondition.operators.coreos.com -n %s %s --type=merge -p `+
 			`'{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Approved","message":"Update anyway"}]}}'`, o.Object.Namespace, o.Object.Name)
 	}
 }

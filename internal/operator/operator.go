@@ -4,7 +4,6 @@ package operator
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -183,9 +182,9 @@ type Step struct {
 // Describe returns the action that shows an object with its Events. The namespace of a cluster-scoped object is empty.
 func Describe(to, resource, namespace, name string) Step {
 	if namespace == "" {
-		return Step{To: to, Command: fmt.Sprintf("kubectl describe %s %s", resource, name)}
+		return Step{To: to, Command: Command("kubectl describe %s %s", resource, name)}
 	}
-	return Step{To: to, Command: fmt.Sprintf("kubectl describe %s -n %s %s", resource, namespace, name)}
+	return Step{To: to, Command: Command("kubectl describe %s -n %s %s", resource, namespace, name)}
 }
 
 // Node is an object that an operator consists of, or several healthy ones of a kind.
