@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -24,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -39,6 +39,12 @@ type Archive struct {
 
 	// Skipped are the objects and files that cannot be read, and why.
 	Skipped []string
+
+	// incomplete are the kinds of these objects, and those of which these files may have objects.
+	incomplete map[schema.GroupVersionKind]bool
+
+	// marks are texts. A file with an object of the scheme has at least one of them.
+	marks [][]byte
 
 	scheme  *runtime.Scheme
 	limits  limits
@@ -75,7 +81,10 @@ func Open(names []string, scheme *runtime.Scheme) (*Archive, error) {
 }
 
 func open(names []string, scheme *runtime.Scheme, l limits) (*Archive, error) {
-	out := &Archive{scheme: scheme, limits: l, objects: map[schema.GroupVersionKind]map[types.NamespacedName]client.Object{}}
+	out := &Archive{
+		scheme: scheme, marks: marksOf(scheme), limits: l,
+		incomplete: map[schema.GroupVersionKind]bool{}, objects: map[schema.GroupVersionKind]map[types.NamespacedName]client.Object{},
+	}
 	for _, name := range names {
 		if err := out.readPart(name); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
@@ -138,10 +147,6 @@ func (a *Archive) readFile(p *part, f file) error {
 	if a.files++; a.files > a.limits.files {
 		return fmt.Errorf("it has more than %d files"+inFolder, a.limits.files)
 	}
-	if f.size > a.limits.file {
-		a.skip(f.name, fmt.Errorf("its size of %s exceeds the limit of %s", messages.Size(f.size), messages.Size(a.limits.file)))
-		return nil
-	}
 	text, err := io.ReadAll(io.LimitReader(f.content, a.limits.file))
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
@@ -150,6 +155,9 @@ func (a *Archive) readFile(p *part, f file) error {
 		return fmt.Errorf("it has more than %s of files that may have manifests"+inFolder, messages.Size(a.limits.read))
 	}
 	switch {
+	case f.size > a.limits.file:
+		err := fmt.Errorf("its size of %s exceeds the limit of %s", messages.Size(f.size), messages.Size(a.limits.file))
+		a.skip(f.name, err, a.kindsIn(text)...)
 	case path.Base(f.name) == timestamp:
 		p.readTimestamp(string(text))
 	case path.Base(f.name) == Notes:
@@ -157,7 +165,7 @@ func (a *Archive) readFile(p *part, f file) error {
 	case a.relevant(text):
 		n := nodes(text)
 		if n > a.limits.nodes {
-			a.skip(f.name, fmt.Errorf("it has %d values, more than the limit of %d", n, a.limits.nodes))
+			a.skip(f.name, fmt.Errorf("it has %d values, more than the limit of %d", n, a.limits.nodes), a.kindsIn(text)...)
 			return nil
 		}
 		if a.parsed, a.values = a.parsed+int64(len(text)), a.values+n; a.parsed > a.limits.parsed || a.values > a.limits.values {
@@ -192,28 +200,39 @@ func (p *part) readTimestamp(text string) {
 	}
 }
 
+// marksOf returns texts of which a file has at least one if it has an object of a scheme: its group and version, or its kind if that has no
+// group. Of these only Events are read from files of their own: Pods name the workload that they belong to, which has a group.
+func marksOf(scheme *runtime.Scheme) [][]byte {
+	var out [][]byte
+	for _, gv := range scheme.PrioritizedVersionsAllGroups() {
+		if gv.Group != "" {
+			out = append(out, []byte(gv.String()))
+		}
+	}
+	if scheme.Recognizes(corev1.SchemeGroupVersion.WithKind("Event")) {
+		out = append(out, []byte("kind: Event"), []byte(`"kind": "Event`), []byte(`"kind":"Event`)) // also of an EventList
+	}
+	return out
+}
+
 // relevant reports whether a file may have an object of the scheme: most files of a must-gather have none, and are not
 // parsed.
 func (a *Archive) relevant(text []byte) bool {
-	return slices.ContainsFunc(a.scheme.PrioritizedVersionsAllGroups(), func(gv schema.GroupVersion) bool {
-		return gv.Group != "" && bytes.Contains(text, []byte(gv.String()))
-	})
+	return slices.ContainsFunc(a.marks, func(mark []byte) bool { return bytes.Contains(text, mark) })
 }
 
-func (a *Archive) readManifests(name string, text []byte) {
-	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-	for {
-		var document runtime.RawExtension
-		err := documents.Decode(&document)
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			a.skip(name, err)
-			return
-		}
-		a.add(name, document.Raw, schema.GroupVersionKind{})
+// kindsIn returns the kinds of which a text that cannot be parsed may have objects.
+func (a *Archive) kindsIn(text []byte) []schema.GroupVersionKind {
+	if !a.relevant(text) {
+		return nil
 	}
+	var out []schema.GroupVersionKind
+	for gvk := range a.scheme.AllKnownTypes() {
+		if bytes.Contains(text, []byte(gvk.Kind)) && bytes.Contains(text, []byte(gvk.GroupVersion().String())) {
+			out = append(out, gvk)
+		}
+	}
+	return out
 }
 
 // manifest holds the kind of an object, or of a list and its items.
@@ -251,11 +270,11 @@ func (a *Archive) add(name string, document []byte, inList schema.GroupVersionKi
 		return
 	}
 	if err := json.Unmarshal(document, o); err != nil {
-		a.skip(name, fmt.Errorf("%s %s: %w", gvk.Kind, client.ObjectKeyFromObject(o), err))
+		a.skip(name, fmt.Errorf("%s %s: %w", gvk.Kind, client.ObjectKeyFromObject(o), err), gvk)
 		return
 	}
 	if !isName(gvk, o.GetName()) || o.GetNamespace() != "" && len(validation.IsDNS1123Label(o.GetNamespace())) > 0 {
-		a.skip(name, fmt.Errorf("%s %q is not a valid name", gvk.Kind, client.ObjectKeyFromObject(o)))
+		a.skip(name, fmt.Errorf("%s %q is not a valid name", gvk.Kind, client.ObjectKeyFromObject(o)), gvk)
 		return
 	}
 	if a.objects[gvk] == nil {
@@ -272,8 +291,17 @@ func isName(gvk schema.GroupVersionKind, name string) bool {
 	return len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
-func (a *Archive) skip(name string, err error) {
+// skip notes an object or file that cannot be read, and the kinds of which the archive therefore lacks objects.
+func (a *Archive) skip(name string, err error, kinds ...schema.GroupVersionKind) {
 	a.Skipped = append(a.Skipped, fmt.Sprintf("%s: %v", filepath.ToSlash(name), err))
+	for _, k := range kinds {
+		a.incomplete[k] = true
+	}
+}
+
+// Incomplete reports whether objects of a kind were skipped, or may be in files that were. List returns only the others.
+func (a *Archive) Incomplete(kind schema.GroupVersionKind) bool {
+	return a.incomplete[kind]
 }
 
 // ErrMissing is the error for a kind whose objects are not in an archive, while the cluster may have some.
@@ -332,7 +360,7 @@ func (a *Archive) misses(gvk schema.GroupVersionKind) bool {
 		}
 		return !slices.Contains(notes, Unread+resource.GroupResource().String())
 	}
-	return len(a.objects[gvk]) == 0 && !slices.ContainsFunc(a.notes, hasAll)
+	return len(a.objects[gvk]) == 0 && (a.incomplete[gvk] || !slices.ContainsFunc(a.notes, hasAll))
 }
 
 // sorted returns the objects of a kind by namespace and name, as the API server does.

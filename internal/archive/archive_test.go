@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,8 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -23,7 +26,7 @@ import (
 func testScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	out := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(out); err != nil {
 			t.Fatal(err)
 		}
@@ -44,6 +47,10 @@ func names(t *testing.T, a *Archive, list client.ObjectList, opts ...client.List
 			out = append(out, client.ObjectKeyFromObject(&o).String())
 		}
 	case *appsv1.DeploymentList:
+		for _, o := range list.Items {
+			out = append(out, client.ObjectKeyFromObject(&o).String())
+		}
+	case *corev1.EventList:
 		for _, o := range list.Items {
 			out = append(out, client.ObjectKeyFromObject(&o).String())
 		}
@@ -81,6 +88,20 @@ func TestOpen(t *testing.T) {
 					"items":[{"metadata":{"namespace":"a","name":"two"}}]}`,
 			},
 			want: []string{"a/one", "a/two"},
+		},
+		"Stream": {
+			reason: "Objects in JSON may follow each other.",
+			files: map[string]string{"foo.json": `
+				{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription", "metadata": {"namespace": "a", "name": "one"}}
+				{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription", "metadata": {"namespace": "a", "name": "two"}}`},
+			want: []string{"a/one", "a/two"},
+		},
+		"Signs": {
+			reason: "Texts may have the signs of anchors and aliases.",
+			files: map[string]string{
+				"foo.yaml": subscription("a", "foo") + "spec:\n  name: \"&a and *a\"\n  startingCSV: |\n    &a\n    *a\n",
+			},
+			want: []string{"a/foo"},
 		},
 		"Twice": {
 			reason: "An object that several images of a must-gather collected is listed once.",
@@ -208,6 +229,7 @@ func TestLimits(t *testing.T) {
 	for c := 'b'; c < 'k'; c++ {
 		aliases += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat("*"+string(c-1)+",", 9), ","))
 	}
+	text := "a: &a " + strings.Repeat("x", 500<<10) + "\nb: [" + strings.Repeat("*a,", 200) + "*a]\n"
 	several := func(n int, text string) map[string]string {
 		out := map[string]string{}
 		for i := range n {
@@ -225,7 +247,9 @@ func TestLimits(t *testing.T) {
 		"Large":   {"A file larger than the limit is skipped.", several(1, head+"x: "+strings.Repeat("x", 1<<20)), "", "its size of 1MiB exceeds the limit of 1MiB"},
 		"List":    {"A file with too many values is skipped, since a YAML value takes far more memory than its text.", several(1, head+"x:\n"+strings.Repeat("- a\n", 2000)), "", "values, more than the limit of 1000"},
 		"Flow":    {"Values in flow style are counted, too.", several(1, head+"x: "+strings.Repeat("[", 2000)), "", "values, more than the limit of 1000"},
-		"Aliases": {"A file is skipped if its aliases expand to very many values.", several(1, aliases+head), "", "excessive aliasing"},
+		"Aliases": {"A file with aliases is skipped, since they can expand to very many values.", several(1, aliases+head), "", "it is not YAML without aliases"},
+		"Text":    {"Few aliases can also stand for very many bytes.", several(1, head+text), "", "it is not YAML without aliases"},
+		"UTF16":   {"A file in another encoding is skipped, since it may hide its aliases.", several(1, "\xff\xfe"+head), "", "it is not in UTF-8"},
 		"Files":   {"An archive with too many files is refused.", several(30, "a: b"), "more than 20 files", ""},
 		"Values":  {"An archive is refused if its files together have too many values.", several(15, head+"x:\n"+strings.Repeat("- a\n", 900)), "or more than 5000 values", ""},
 		"Names":   {"An object whose name is not valid is skipped, since names are printed in commands.", several(1, head+"metadata: {name: \"foo; curl | sh\"}\n"), "", `"/foo; curl | sh" is not a valid name`},
@@ -317,5 +341,90 @@ func TestLinks(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
 		t.Errorf("the outside folder contains %v, %v", entries, err)
+	}
+}
+
+// TestEvents verifies that Events are read, although they need not name the version of a group.
+func TestEvents(t *testing.T) {
+	cases := map[string]struct {
+		reason, file, text string
+	}{
+		"File": {
+			"gather writes a file for each Event.", "foo.yaml",
+			"apiVersion: v1\ninvolvedObject:\n  apiVersion: v1\n  kind: Pod\n  name: foo\nkind: Event\nmetadata:\n  name: foo\n  namespace: a\n",
+		},
+		"List": {
+			"A must-gather has a file with those of a namespace.", "events.yaml",
+			"apiVersion: v1\nitems:\n- involvedObject: {kind: Pod, name: foo}\n  metadata: {namespace: a, name: foo}\nkind: EventList\n",
+		},
+		"JSON": {
+			"kubectl get -o json indents.", "events.json",
+			`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Event", "metadata": {"namespace": "a", "name": "foo"}}]}`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			write(t, folder, tc.file, tc.text)
+			a, err := Open([]string{folder}, testScheme(t))
+			if err != nil {
+				t.Fatalf("%s\n%v", tc.reason, err)
+			}
+			if diff := cmp.Diff([]string{"a/foo"}, names(t, a, &corev1.EventList{})); diff != "" {
+				t.Errorf("%s\nEvents: -want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestIncomplete verifies that the kinds of skipped objects and files are known, since the absence of their objects proves nothing.
+func TestIncomplete(t *testing.T) {
+	const (
+		deployment   = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: a, name: foo}\n"
+		subscription = "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {namespace: a, name: foo}\n"
+	)
+	small := defaultLimits
+	small.file, small.nodes = 10<<10, 1000
+	cases := map[string]struct {
+		reason string
+		text   string
+		want   []string
+	}{
+		"Fine":     {"An archive of which everything is read lacks nothing.", deployment, nil},
+		"Field":    {"The kind of an object with a field of a wrong type is known.", deployment + "spec: {replicas: many}\n", []string{"Deployment"}},
+		"Name":     {"So is that of an object with a wrong name.", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: \"a b\"}\n", []string{"Deployment"}},
+		"Document": {"A file that is not YAML may have objects of the kinds that it names.", deployment + "spec: [", []string{"Deployment"}},
+		"Several":  {"They may be several.", deployment + "---\n" + subscription + "spec: [", []string{"Deployment", "Subscription"}},
+		"Large":    {"So may one that is too large.", deployment + "x: " + strings.Repeat("x", 20<<10), []string{"Deployment"}},
+		"Values":   {"So may one with too many values.", deployment + "x:\n" + strings.Repeat("- a\n", 2000), []string{"Deployment"}},
+		"Others":   {"A large file of other programs has none.", "kind: Deployment\nx: " + strings.Repeat("x", 20<<10), nil},
+	}
+	kinds := []schema.GroupVersionKind{
+		appsv1.SchemeGroupVersion.WithKind("Deployment"), appsv1.SchemeGroupVersion.WithKind("StatefulSet"), corev1.SchemeGroupVersion.WithKind("Event"),
+		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind),
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			write(t, folder, "a.yaml", tc.text)
+			write(t, folder, "fine.yaml", subscription)
+			a, err := open([]string{folder}, testScheme(t), small)
+			if err != nil {
+				t.Fatalf("%s\n%v", tc.reason, err)
+			}
+			var got []string
+			for _, k := range kinds {
+				if a.Incomplete(k) {
+					got = append(got, k.Kind)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nincomplete: -want +got\n%s", tc.reason, diff)
+			}
+			read := len(a.objects[kinds[0]]) > 0
+			if err := a.List(t.Context(), &appsv1.DeploymentList{}); errors.Is(err, ErrMissing) != (a.Incomplete(kinds[0]) && !read) {
+				t.Errorf("%s\nDeployments: %v", tc.reason, err)
+			}
+		})
 	}
 }

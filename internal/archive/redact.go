@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
 
 // redacted replaces values that may be secret.
@@ -50,10 +52,11 @@ func redact(value any) any {
 
 func redactObject(o map[string]any) map[string]any {
 	isSecret := o["kind"] == "Secret" && o["apiVersion"] == "v1"
+	name, _ := o["name"].(string) // of the value beside it, as in an HTTP header
 	for field, value := range o {
 		_, isText := value.(string)
 		switch {
-		case isText && secretField.MatchString(field):
+		case isText && (secretField.MatchString(field) || field == "value" && secretField.MatchString(name)):
 			o[field] = redacted
 		case isSecret && (field == "data" || field == "stringData"):
 			o[field] = map[string]any{}
@@ -82,29 +85,32 @@ func redactVariables(value any) any {
 	return variables
 }
 
-// redactManifest redacts an object that is the JSON of a field, as in the steps of an InstallPlan. It may be compressed.
+// redactManifest redacts an object that is the text of a field, as in the steps of an InstallPlan. It may be compressed.
 func redactManifest(value any) any {
 	text, isText := value.(string)
 	if !isText {
 		return redact(value)
 	}
-	if content, ok := unzipped(text); ok {
-		out, ok := redactJSON(content)
-		if !ok {
-			return redacted // its content is unknown
+	if packed, isPacked := strings.CutPrefix(text, v1alpha1.PlanManifestCompressed); isPacked {
+		if out, ok := redactEncoded(unzipped(packed)); ok {
+			return v1alpha1.PlanManifestCompressed + zipped(out)
 		}
-		return zipped(out)
+		return redacted // its content is unknown
 	}
-	if out, ok := redactJSON([]byte(text)); ok {
+	if out, ok := redactEncoded([]byte(text)); ok {
 		return string(out)
 	}
-	return redact(value)
+	return redacted // as above
 }
 
-// redactJSON redacts an object in JSON. It reports false for any other text.
-func redactJSON(text []byte) ([]byte, bool) {
+// redactEncoded redacts an object in JSON or YAML, and returns it in JSON. It reports false for any other text.
+func redactEncoded(text []byte) ([]byte, bool) {
+	objects, err := objectsIn(text)
+	if err != nil || len(objects) != 1 {
+		return nil, false
+	}
 	var o map[string]any
-	if json.Unmarshal(text, &o) != nil {
+	if json.Unmarshal(objects[0], &o) != nil || o == nil {
 		return nil, false
 	}
 	out, err := json.Marshal(redactObject(o))
@@ -114,14 +120,17 @@ func redactJSON(text []byte) ([]byte, bool) {
 // maxManifest limits a manifest that is decompressed, in bytes. An object of the API server is smaller.
 const maxManifest = 16 << 20
 
-// unzipped decodes a text in base64 that is compressed by gzip. It reports false for any other text.
-func unzipped(text string) ([]byte, bool) {
+// unzipped decodes a text in base64 that is compressed by gzip. It returns nil for any other text.
+func unzipped(text string) []byte {
 	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(text)))
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	out, err := io.ReadAll(io.LimitReader(z, maxManifest))
-	return out, err == nil
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 func zipped(text []byte) string {
@@ -132,19 +141,34 @@ func zipped(text []byte) string {
 	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
+// Parts of the patterns of credentials that have a name.
+const (
+	secretNames  = `password|passwd|passphrase|token|secret|(?:api|access|private)[-_]?key|credentials?`
+	secretHeader = `authorization`
+	assigned     = `\\*["']?(?:=|: ?)` // after the name, which may be in quotes
+	secretNamed  = `(?i)((?:` + secretNames + `|` + secretHeader + `)` + assigned
+)
+
 // secrets are the forms of credentials in text, with the replacement of each.
 var secrets = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	{regexp.MustCompile(`(?i)((?:password|passwd|passphrase|token|secret|(?:api|access|private)[-_]?key|credentials?|authorization)\\*["']?(?:=|: ?)\\*["']?(?:bearer |basic )?)[^\s"'\\,;}&]+`), "${1}" + redacted},
 	{regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), redacted},
-	{regexp.MustCompile(`://[^/\s:@]+:[^/\s@]+@`), "://" + redacted + "@"},
+	// A value in quotes ends with these. They have backslashes if they are a part of another text in quotes.
+	{regexp.MustCompile(secretNamed + `")(?:[^"\\\n]|\\.)+`), "${1}" + redacted},
+	{regexp.MustCompile(secretNamed + `')[^'\n]+`), "${1}" + redacted},
+	{regexp.MustCompile(secretNamed + `\\+")(?:[^"\\\n]|\\+[^"\\\n])+`), "${1}" + redacted},
+	// A header has spaces. It ends with its list, or with the line or the text in quotes that it is in.
+	{regexp.MustCompile(`(?i)(` + secretHeader + assigned + `\[)[^\]\n]+`), "${1}" + redacted},
+	{regexp.MustCompile(`(?i)(` + secretHeader + assigned + `)[^\s"'\\\[\]][^"'\\\]\n]*`), "${1}" + redacted},
+	{regexp.MustCompile(`(?i)((?:` + secretNames + `)` + assigned + `\\*["']?(?:bearer |basic )?)[^\s"'\\,;}&]+`), "${1}" + redacted},
+	{regexp.MustCompile(`://[^/\s"']+@`), "://" + redacted + "@"},
 	{regexp.MustCompile(`\beyJ[\w-]{10,}\.[\w-]+\.[\w-]*`), redacted}, // JSON web tokens
 }
 
-// secretField matches the names of fields with a secret. The names of Secrets are not secret.
-var secretField = regexp.MustCompile(`(?i)(password|passwd|passphrase|token|(api|access|private)_?key|client_?secret|credentials?)$`)
+// secretField matches the names of fields and of HTTP headers with a secret. The names of Secrets are not secret.
+var secretField = regexp.MustCompile(`(?i)(password|passwd|passphrase|token|(api|access|private)[-_]?key|client_?secret|credentials?|authorization)$`)
 
 // secretFlag matches the flags whose value, in the next argument, is a secret.
 var secretFlag = regexp.MustCompile(`(?i)^--?[\w-]*(password|passwd|passphrase|token|secret|key|credentials?)$`)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/builder"
 )
 
@@ -60,6 +61,11 @@ func TestRedact(t *testing.T) {
 			"Secret fields of a composed custom resource are removed.",
 			`{"kind":"PlatformOperator","spec":{"resources":[{"kind":"Database","metadata":{"name":"kept"},"spec":{"adminPassword":"hunter2","apiKey":"hunter2"}}]}}`,
 		},
+		"Headers": {
+			"The values of HTTP headers of a probe are removed if their names are those of secrets.",
+			`{"kind":"Deployment","spec":{"livenessProbe":{"httpGet":{"httpHeaders":[
+				{"name":"Authorization","value":"Basic hunter2"},{"name":"X-API-Key","value":"hunter2"},{"name":"kept","value":"kept"}]}}}}`,
+		},
 		"LastApplied": {
 			"Values are removed from the annotation in which kubectl keeps the applied object.",
 			`{"kind":"Subscription","metadata":{"name":"kept","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"value\":\"hunter2\"}"}}}`,
@@ -88,28 +94,66 @@ func TestRedact(t *testing.T) {
 }
 
 func TestRedactText(t *testing.T) {
-	for text, want := range map[string]string{
-		"nothing to hide":                          "nothing to hide",
-		"Authorization: Bearer hunter2":            "Authorization: Bearer REDACTED",
-		`{"token":"hunter2","name":"foo"}`:         `{"token":"REDACTED","name":"foo"}`,
-		"pulling https://me:hunter2@example.com/a": "pulling https://REDACTED@example.com/a",
-		"password=hunter2&user=me":                 "password=REDACTED&user=me",
-		"Secret default/foo is missing":            "Secret default/foo is missing",
+	for _, tc := range []struct{ reason, text, want string }{
+		{"A text without credentials is kept.", "nothing to hide", "nothing to hide"},
+		{"The name of a Secret is kept.", "Secret default/foo is missing", "Secret default/foo is missing"},
+		{"A value ends with the parameter of a URL.", "password=hunter2&user=me", "password=REDACTED&user=me"},
+		{"The scheme of a token is kept.", "token: Bearer hunter2", "token: Bearer REDACTED"},
+		{"A value may be in JSON.", `{"token":"hunter2","name":"foo"}`, `{"token":"REDACTED","name":"foo"}`},
+		{"A value in quotes may have commas and spaces.", `{"password":"a,b c","name":"foo"}`, `{"password":"REDACTED","name":"foo"}`},
+		{"It may have quotes.", `{"password":"a\"b, c","name":"foo"}`, `{"password":"REDACTED","name":"foo"}`},
+		{"Its quotes may be single.", `--password='a, "b' --name=foo`, `--password='REDACTED' --name=foo`},
+		{"Its quotes may be escaped.", `{"a":"{\"password\":\"a,b c\",\"name\":\"foo\"}"}`, `{"a":"{\"password\":\"REDACTED\",\"name\":\"foo\"}"}`},
+		{"An empty value is kept.", `{"password":"","name":"foo"}`, `{"password":"","name":"foo"}`},
+		{"A private key may have a name.", "privateKey=-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----", "privateKey=REDACTED"},
+
+		{"A header ends with its line.", "Authorization: Bearer hunter2\nHost: foo", "Authorization: REDACTED\nHost: foo"},
+		{"A header may have any scheme.", "Authorization: token hunter2", "Authorization: REDACTED"},
+		{"A header ends with its quotes.", `curl -H "Authorization: token hunter2" foo`, `curl -H "Authorization: REDACTED" foo`},
+		{"A header may be in JSON.", `{"Authorization":"Basic hunter2","name":"foo"}`, `{"Authorization":"REDACTED","name":"foo"}`},
+		{"A line may end within JSON.", `{"log":"Authorization: Basic hunter2\nHost: foo"}`, `{"log":"Authorization: REDACTED\nHost: foo"}`},
+		{"Go prints headers as lists.", "map[Accept:[foo] Authorization:[Bearer sha256~hunter2]]", "map[Accept:[foo] Authorization:[REDACTED]]"},
+		{"Go prints a header without a list.", "map[authorization:Bearer hunter2] foo", "map[authorization:REDACTED] foo"},
+		{"A flag that only begins like a header is kept.", "--authorization-mode=RBAC", "--authorization-mode=RBAC"},
+
+		{"A URL may have a name and a password.", "pulling https://me:hunter2@example.com/a", "pulling https://REDACTED@example.com/a"},
+		{"A URL may have a password only.", "redis://:hunter2@redis:6379", "redis://REDACTED@redis:6379"},
+		{"A URL may have a token for a name.", "https://hunter2@github.com/a", "https://REDACTED@github.com/a"},
+		{"A password in a URL may have an @.", "https://me:hunter@2@example.com/a", "https://REDACTED@example.com/a"},
+		{"Each URL of a list may have a password.", "redis://:hunter2@a:6379,redis://:hunter2@b:6379", "redis://REDACTED@a:6379,redis://REDACTED@b:6379"},
+		{"A digest of an image is kept.", "quay.io/a/b@sha256:0123", "quay.io/a/b@sha256:0123"},
+		{"A digest of an image with a scheme is kept.", "docker-pullable://quay.io/a/b@sha256:0123", "docker-pullable://quay.io/a/b@sha256:0123"},
+		{"A port, and an @ in a path, are kept.", "https://example.com:8443/a@b", "https://example.com:8443/a@b"},
+		{"A mail address is kept.", "mail me@example.com, see https://example.com", "mail me@example.com, see https://example.com"},
+		{"A mail address after a URL is kept.", `{"url":"https://example.com","mail":"me@example.com"}`, `{"url":"https://example.com","mail":"me@example.com"}`},
 	} {
-		if got := RedactText(text); got != want {
-			t.Errorf("RedactText(%q) = %q, want %q", text, got, want)
+		if got := RedactText(tc.text); got != tc.want {
+			t.Errorf("%s\nRedactText(%q) = %q, want %q", tc.reason, tc.text, got, tc.want)
 		}
 	}
 }
 
-// TestRedactCompressed verifies that a compressed manifest is redacted, too, and stays one.
+// TestRedactCompressed verifies that the manifest of an InstallPlan is redacted, and stays compressed if it was.
 func TestRedactCompressed(t *testing.T) {
-	manifest := func(text string) string { return redactManifest(zipped([]byte(text))).(string) }
-	got, ok := unzipped(manifest(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"kept"},"data":{"a":"hunter2"}}`))
-	if want := `{"apiVersion":"v1","data":{},"kind":"Secret","metadata":{"name":"kept"}}`; !ok || string(got) != want {
-		t.Errorf("got %s; want %s", got, want)
+	const (
+		secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"kept"},"data":{"a":"hunter2"}}`
+		clean  = `{"apiVersion":"v1","data":{},"kind":"Secret","metadata":{"name":"kept"}}`
+	)
+	compressed := func(text string) string { return v1alpha1.PlanManifestCompressed + zipped([]byte(text)) }
+	cases := map[string]struct{ reason, manifest, want string }{
+		"Compressed": {"The built-in loops compress long manifests.", compressed(secret), compressed(clean)},
+		"JSON":       {"OLM writes JSON.", secret, clean},
+		"YAML":       {"An object may be in YAML.", "apiVersion: v1\nkind: Secret\nmetadata: {name: kept}\ndata: {a: hunter2}\n", clean},
+		"NoObject":   {"A compressed text that is not an object is removed.", compressed("hunter2"), redacted},
+		"NoGzip":     {"A text that only begins like a compressed one is removed.", v1alpha1.PlanManifestCompressed + "hunter2", redacted},
+		"NoPrefix":   {"A text in another encoding is removed.", zipped([]byte(secret)), redacted},
+		"Text":       {"Any other text is removed.", "hunter2", redacted},
 	}
-	if got := manifest("hunter2"); got != redacted {
-		t.Errorf("a text that is not a compressed object was redacted to %s", got)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := redactManifest(tc.manifest); got != tc.want {
+				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
+			}
+		})
 	}
 }
