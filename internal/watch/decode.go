@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/operator-status/operator-status/internal/expression"
-	"github.com/operator-status/operator-status/internal/observed"
-
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/observed"
 )
 
 // decoder reads custom resources from a stream of JSON in one pass. It keeps the conditions and fields of its plan and
@@ -20,7 +20,7 @@ type decoder struct {
 	from  io.Reader
 	json  *jsontext.Decoder
 	plan  *plan
-	heard func() // called for each object
+	heard func() // called for each object and list
 	// patterns interns the patterns seen, since few differ.
 	patterns map[string]string
 
@@ -130,9 +130,10 @@ func (d *decoder) list() (meta metav1.ListMeta, objects contents, err error) {
 		err = errors.New("the response has no items")
 	}
 	if err != nil {
-		err = fmt.Errorf("decoding a list: %w", err)
+		return meta, objects, fmt.Errorf("decoding a list: %w", err)
 	}
-	return meta, objects, err
+	d.heard()
+	return meta, objects, nil
 }
 
 func (d *decoder) listMeta(out *metav1.ListMeta) error {

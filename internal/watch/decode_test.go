@@ -12,12 +12,12 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/operator-status/operator-status/internal/observed"
-
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/operator-status/operator-status/internal/observed"
 )
 
 // asked are the condition types that the decoder tests look for, in the order of their numbers.

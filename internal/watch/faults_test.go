@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-status/operator-status/internal/observed"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/watch"
 )
 

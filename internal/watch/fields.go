@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/operator-status/operator-status/internal/expression"
 	"github.com/operator-status/operator-status/internal/observed"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // fieldReader keeps the values of one object that comparisons need.

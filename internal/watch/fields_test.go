@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/operator-status/operator-status/internal/observed"
 )

@@ -2,8 +2,15 @@ package watch
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
 // TestStale verifies when the contents of a source count as out of date, and when everything is read again.
@@ -57,6 +64,57 @@ func TestStale(t *testing.T) {
 	check("The content stays out of date if reading fails with another error, and nothing is read again.", true, 2)
 	third.worked()
 	check("The content is not out of date once the watch is open again.", false, 2)
+}
+
+// empty is an API server without objects. Its watches end at once.
+type empty struct{}
+
+func (empty) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := `{"metadata":{"resourceVersion":"1"},"items":[]}`
+	if r.URL.Query().Get("watch") != "" {
+		body = ""
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+// TestHeard verifies that an answer of the API server ends its silence, although it has no objects to send.
+func TestHeard(t *testing.T) {
+	client, err := newClients(&rest.Config{Host: "http://empty", Transport: empty{}}).as(types.NamespacedName{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := newPlan([]string{"A"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := 0
+	l := listWatch{target: foos, client: client, plan: plan, failed: func(err error) { t.Error(err) }, worked: func() {}, heard: func() { heard++ }}
+	watch := func(options metav1.ListOptions) error {
+		w, err := l.WatchWithContext(t.Context(), options)
+		if err == nil {
+			w.Stop()
+		}
+		return err
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		ask    func() error
+		want   int
+	}{
+		"List":      {"A list is complete.", func() error { _, err := l.ListWithContext(t.Context(), metav1.ListOptions{}); return err }, 1},
+		"Watch":     {"A watch after a list is open.", func() error { return watch(metav1.ListOptions{}) }, 1},
+		"WatchList": {"A watch that has to list has not done so yet.", func() error { return watch(metav1.ListOptions{SendInitialEvents: new(true)}) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			heard = 0
+			if err := tc.ask(); err != nil {
+				t.Fatal(err)
+			}
+			if heard != tc.want {
+				t.Errorf("%s heard %d times, want %d", tc.reason, heard, tc.want)
+			}
+		})
+	}
 }
 
 // subscribeAlone returns a Subscription to the condition A.

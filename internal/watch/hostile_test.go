@@ -11,13 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operator-status/operator-status/internal/observed"
-
 	"github.com/go-logr/logr"
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
 	"github.com/operator-status/operator-status/internal/expression"
+	"github.com/operator-status/operator-status/internal/observed"
 )
 
 const (

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/operator-status/operator-status/internal/observed"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/operator-status/operator-status/internal/observed"
 )
 
 const (

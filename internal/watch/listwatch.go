@@ -23,8 +23,8 @@ type listWatch struct {
 	client rest.Interface
 	plan   *plan
 
-	// failed is called with the error of a failed list or watch, worked when a watch has been opened, and heard for each
-	// object and bookmark.
+	// failed is called with the error of a failed list or watch, and worked when a watch has been opened. heard is called for
+	// each object and bookmark, and also when a list was read or a watch was opened after it: these may have no objects.
 	failed func(error)
 	worked func()
 	heard  func()
@@ -70,6 +70,7 @@ func (l listWatch) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	if initial {
 		events.initial = &objectBatch{Object: noMeta, streamed: true}
 	} else {
+		l.heard()
 		l.worked()
 	}
 	return apiwatch.NewStreamWatcher(events, apierrors.NewClientErrorReporter(500, "GET", "ClientWatchDecoding")), nil

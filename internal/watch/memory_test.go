@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-status/operator-status/internal/observed"
-
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/operator-status/operator-status/internal/observed"
 )
 
 // BenchmarkMemoryPerObject reports the heap used for each custom resource, settled and at its peak while all are read.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operator-status/operator-status/internal/observed"
-
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/operator-status/operator-status/internal/observed"
 )
 
 // client is a Subscription of the model, with its expected state.

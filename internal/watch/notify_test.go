@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	"github.com/operator-status/operator-status/internal/observed"
-
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/operator-status/operator-status/internal/observed"
 )
 
 // silence is an API server that never responds, so a test can play the Reflector.

@@ -39,7 +39,7 @@ type source struct {
 	err    error         // of the last attempt to list or watch
 	failed time.Duration // when the first of the last failed attempts failed
 
-	heard atomic.Int64 // when the API server last sent an object or a bookmark: see uptime
+	heard atomic.Int64 // when the API server last sent an object, a bookmark or a list, or opened a watch: see uptime
 	stale bool         // whether the contents may be out of date
 }
 
