@@ -95,6 +95,8 @@ func TestEvaluate(t *testing.T) {
 	)
 	holds := func(reason, message string) Decision { return Decision{Held: true, Reason: reason, Message: message} }
 	unread := func(p *v1alpha1.Probe) Inputs { return Inputs{Probe: p} }
+	silent := newCondition("Synced", unknown, "No answer.")
+	silent.Reason = v1alpha1.ReasonStale
 	notRead := holds("ProbeNotRead", "The update to foo.v2 is held: waiting to read the custom resources of Probe default/foo.v1. To update anyway: "+allow)
 	probeSaysNo := probe(synced(yes), upgradeable(no, waiting))
 	list := func(conditions ...metav1.Condition) []metav1.Condition { return conditions }
@@ -212,6 +214,12 @@ func TestEvaluate(t *testing.T) {
 			reason: "What may have changed since it was read is waited for.",
 			in:     Inputs{Probe: probe(synced(unknown), upgradeable(unknown, ""))},
 			want:   notRead,
+		},
+		"Silent": {
+			reason: "It is stated why they may have.",
+			in:     Inputs{Probe: probe(silent, upgradeable(unknown, ""))},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: waiting to read the custom resources of Probe default/foo.v1: No answer. "+
+				"To update anyway: "+allow),
 		},
 		"OthersExpressions": {
 			reason: "A yes to what another version asks is none.",

@@ -72,7 +72,8 @@ func (in Inputs) probeObjection() *Hold {
 		return notRead("no process reads custom resources: run the manager that reports on Probe %s, with --leader-elect", nameOf(probe))
 	}
 	out := notRead("waiting to read the custom resources of Probe %s", nameOf(probe))
-	if synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced); synced != nil && synced.Status == metav1.ConditionFalse {
+	synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced)
+	if synced != nil && (synced.Status == metav1.ConditionFalse || synced.Reason == v1alpha1.ReasonStale) {
 		out.Cause += messages.Quote(synced.Message)
 	}
 	return out

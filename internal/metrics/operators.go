@@ -167,7 +167,7 @@ func (s scrape) operators(all []operator.Operator) {
 		}
 	}
 	impacts := map[operator.Impact]int{operator.Broken: 0, operator.Held: 0}
-	var blocking, notices []named
+	var blocking, notices series
 	for _, o := range all {
 		numbers[key{string(o.State), string(o.UpToDate)}]++
 		for impact := range impacts {
@@ -175,8 +175,8 @@ func (s scrape) operators(all []operator.Operator) {
 				impacts[impact]++
 			}
 		}
-		blocking = append(blocking, s.blockersOf(o)...)
-		notices = append(notices, s.noticesOf(o)...)
+		s.addBlockers(&blocking, o)
+		s.addNotices(&notices, o)
 	}
 	for k, n := range numbers {
 		s.gauge(operators, float64(n), k.state, k.upToDate)
@@ -184,33 +184,31 @@ func (s scrape) operators(all []operator.Operator) {
 	for impact, n := range impacts {
 		s.gauge(blocked, float64(n), string(impact))
 	}
-	s.timestamps(blockedSince, "operator_status_operator_blocked_since_timestamp_seconds", blocking)
-	s.timestamps(noticeSince, "operator_status_operator_notice_since_timestamp_seconds", notices)
-	for _, n := range blocking[:min(len(blocking), MaxSeries)] {
+	s.timestamps(blockedSince, "operator_status_operator_blocked_since_timestamp_seconds", blocking.all)
+	s.timestamps(noticeSince, "operator_status_operator_notice_since_timestamp_seconds", notices.all)
+	for _, n := range blocking.all[:min(len(blocking.all), MaxSeries)] {
 		if n.alertAfter > 0 {
 			s.gauge(alertAfter, n.alertAfter.Seconds(), n.labels[0], n.labels[1], n.labels[3], n.labels[4])
 		}
 	}
 }
 
-// blockersOf returns a series for each kind and reason of an operator's blockers, with the time of the oldest, and the shortest alertAfter.
-func (s scrape) blockersOf(o operator.Operator) (out []named) {
+// addBlockers adds a series for each kind and reason of an operator's blockers, with the time of the oldest, and the shortest alertAfter.
+func (s scrape) addBlockers(to *series, o operator.Operator) {
 	for _, b := range o.Blockers {
 		n := named{at: s.at(b.Since), labels: []string{o.Namespace, o.Name, string(b.Impact), kindOf(b), bounded(b.Reason)}}
 		if b.Impact == operator.Held {
 			n.alertAfter = s.alertAfter[b.By]
 		}
-		out = merged(out, n)
+		to.add(n)
 	}
-	return out
 }
 
-// noticesOf returns a series for each kind and reason of an operator's notices, with the time of the oldest.
-func (s scrape) noticesOf(o operator.Operator) (out []named) {
+// addNotices adds a series for each kind and reason of an operator's notices, with the time of the oldest.
+func (s scrape) addNotices(to *series, o operator.Operator) {
 	for _, b := range o.Notices {
-		out = merged(out, named{at: s.at(b.Since), labels: []string{o.Namespace, o.Name, kindOf(b), bounded(b.Reason)}})
+		to.add(named{at: s.at(b.Since), labels: []string{o.Namespace, o.Name, kindOf(b), bounded(b.Reason)}})
 	}
-	return out
 }
 
 // kindOf returns the kind of the object that reports a blocker.
@@ -219,19 +217,30 @@ func kindOf(b operator.Blocker) string {
 	return kind
 }
 
-// merged adds a series, or merges it into one with the same labels.
-func merged(all []named, n named) []named {
-	at := slices.IndexFunc(all, func(other named) bool { return slices.Equal(other.labels, n.labels) })
-	if at < 0 {
-		return append(all, n)
+// series are those of a metric. No two have the same labels, although two installers may have operators of the same name.
+type series struct {
+	all []named
+	at  map[string]int // of the labels in all
+}
+
+// add adds a series, or merges it into one with the same labels.
+func (s *series) add(n named) {
+	key := strings.Join(n.labels, "\x00")
+	at, found := s.at[key]
+	if !found {
+		if s.at == nil {
+			s.at = map[string]int{}
+		}
+		s.at[key], s.all = len(s.all), append(s.all, n)
+		return
 	}
-	if n.at.Before(all[at].at) {
-		all[at].at = n.at
+	known := &s.all[at]
+	if n.at.Before(known.at) {
+		known.at = n.at
 	}
-	if n.alertAfter > 0 && (all[at].alertAfter == 0 || n.alertAfter < all[at].alertAfter) {
-		all[at].alertAfter = n.alertAfter
+	if n.alertAfter > 0 && (known.alertAfter == 0 || n.alertAfter < known.alertAfter) {
+		known.alertAfter = n.alertAfter
 	}
-	return all
 }
 
 func (s scrape) catalogs(all []olmv0.Catalog) {

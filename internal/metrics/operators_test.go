@@ -63,6 +63,14 @@ func hold(name string, of holdv1alpha1.Installer, held metav1.ConditionStatus) *
 	return out
 }
 
+// unnoted returns an UpgradeHold whose causes have no times.
+func unnoted(h *holdv1alpha1.UpgradeHold) *holdv1alpha1.UpgradeHold {
+	for i := range h.Status.Holds {
+		h.Status.Holds[i].Since = nil
+	}
+	return h
+}
+
 // alerting returns a Probe whose hold raises an alert after some time.
 func alerting(name string, after time.Duration) *v1alpha1.Probe {
 	return &v1alpha1.Probe{
@@ -128,6 +136,19 @@ operator_status_blocked_operators{impact="Held"} 1
 # TYPE operator_status_operator_blocked_since_timestamp_seconds gauge
 operator_status_operator_blocked_since_timestamp_seconds{by="Subscription",impact="Broken",namespace="default",operator="foo",reason="ChannelNotFound"} 5000
 operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Broken",namespace="default",operator="foo",reason="Forbidden"} 1000
+operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Held",namespace="default",operator="foo",reason="ProbeNotUpgradeable"} 1000
+`,
+		},
+		"SameName": {
+			reason: "Two installers may have an operator of the same name. A cause without a time is as old as the hold.",
+			objects: []client.Object{unnoted(hold("foo", holdv1alpha1.InstallerHelm, metav1.ConditionTrue)), func() client.Object {
+				out := unnoted(hold("foo", holdv1alpha1.InstallerWorkload, metav1.ConditionTrue))
+				out.Name = "other"
+				return out
+			}()},
+			metrics: []string{"operator_status_operator_blocked_since_timestamp_seconds"},
+			want: `# HELP operator_status_operator_blocked_since_timestamp_seconds When an operator became blocked, by the kind of the blocking object and the reason.
+# TYPE operator_status_operator_blocked_since_timestamp_seconds gauge
 operator_status_operator_blocked_since_timestamp_seconds{by="Probe",impact="Held",namespace="default",operator="foo",reason="ProbeNotUpgradeable"} 1000
 `,
 		},

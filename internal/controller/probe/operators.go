@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,18 +25,21 @@ type Operators struct {
 	// object may be a part of.
 	Changes cache.Cache
 	Kinds   []client.Object
-	Of      func(client.Object) []holdv1alpha1.OperatorReference
+	Of      func(context.Context, client.Object) []holdv1alpha1.OperatorReference
 }
 
 // watchParts enqueues the Probes that name an operator when a part of it changes.
 func (r *StatusReconciler) watchParts(c controller.Controller) error {
 	naming := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, part client.Object) []reconcile.Request {
-		of := r.Operators.Of(part)
-		named := func(p *v1alpha1.Probe) bool {
-			operator, ok := holdv1alpha1.ProbedOperator(p)
-			return ok && slices.Contains(of, operator)
+		var out []reconcile.Request
+		for _, of := range r.Operators.Of(ctx, part) {
+			named := func(p *v1alpha1.Probe) bool {
+				operator, ok := holdv1alpha1.ProbedOperator(p)
+				return ok && operator == of
+			}
+			out = append(out, kube.EnqueueListed(ctx, r.Client, &v1alpha1.ProbeList{}, named, client.InNamespace(of.Namespace))...)
 		}
-		return kube.EnqueueListed(ctx, r.Client, &v1alpha1.ProbeList{}, named, client.InNamespace(part.GetNamespace()))
+		return out
 	})
 	for _, kind := range r.Operators.Kinds {
 		if err := c.Watch(source.Kind(r.Operators.Changes, kind, naming)); err != nil {

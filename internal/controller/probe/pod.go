@@ -80,7 +80,9 @@ func (r *PodReader) Run(ctx context.Context) error {
 		if ended {
 			return nil
 		}
-		in := probestatus.Inputs{Problems: r.plan.Problems, HideForeign: r.plan.HideForeign, Reader: r.identity, Targets: r.plan.Targets}
+		in := probestatus.Inputs{
+			Problems: r.plan.Problems, HideForeign: r.plan.HideForeign, Reader: r.identity, Targets: r.plan.Targets, Version: r.plan.Version,
+		}
 		in.Resources = plan.resources(subs, refused)
 		if err := r.report(ctx, in); err != nil {
 			r.current.Store(false)

@@ -19,6 +19,7 @@ type podPlan struct {
 	Probe       types.NamespacedName `json:"probe"`
 	Generation  int64                `json:"generation"`
 	Targets     string               `json:"targets"`
+	Version     string               `json:"version,omitempty"`
 	HideForeign bool                 `json:"hideForeign,omitempty"`
 	Problems    []condition.Problem  `json:"problems,omitempty"`
 	Resources   []podResource        `json:"resources"`
@@ -45,6 +46,7 @@ func podPlanOf(in probestatus.Inputs, p plan) podPlan {
 		Probe:       types.NamespacedName{Namespace: in.Probe.Namespace, Name: in.Probe.Name},
 		Generation:  in.Probe.Generation,
 		Targets:     in.Targets,
+		Version:     in.Version,
 		HideForeign: in.HideForeign,
 		Problems:    in.Problems,
 	}

@@ -8,10 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/client-go/tools/events"
-
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
-
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -170,7 +168,7 @@ func isManaged(probe *v1alpha1.Probe) bool {
 }
 
 // pending reports whether to keep the status for now: the spec is about to change, or the status was already computed
-// for this spec and some custom resources are being read again.
+// for this spec and some custom resources are being read again. A hold is reported at once.
 func pending(in probestatus.Inputs) bool {
 	if in.Outdated {
 		return true
@@ -178,9 +176,13 @@ func pending(in probestatus.Inputs) bool {
 	if in.Probe.Status.ObservedGeneration != in.Probe.Generation || !probestatus.Known(&in.Probe.Status, v1alpha1.ConditionSynced) {
 		return false
 	}
-	return slices.ContainsFunc(in.Resources, func(r probestatus.Resource) bool {
-		return slices.ContainsFunc(r.Read, func(s probestatus.Read) bool { return !s.Filled && s.Err == nil })
-	})
+	some := func(is func(probestatus.Read) bool) bool {
+		return slices.ContainsFunc(in.Resources, func(r probestatus.Resource) bool { return slices.ContainsFunc(r.Read, is) })
+	}
+	if !meta.IsStatusConditionFalse(in.Probe.Status.Conditions, v1alpha1.ConditionUpgradeable) && some(func(s probestatus.Read) bool { return s.Blocking > 0 }) {
+		return false
+	}
+	return some(func(s probestatus.Read) bool { return !s.Filled && s.Err == nil })
 }
 
 // read gathers everything that the status depends on.

@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/tools/events"
-
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/observed"
 	"github.com/operator-status/operator-status/internal/status/condition"
+	probestatus "github.com/operator-status/operator-status/internal/status/probe"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -99,5 +100,41 @@ func TestBlind(t *testing.T) {
 		if again := retryAfter(step.status, now); got != step.events || again != step.again {
 			t.Errorf("%s %d events, again in %s; want %d, %s", step.reason, got, again, step.events, step.again)
 		}
+	}
+}
+
+// TestPending verifies that the status waits for custom resources that are being read, unless those that have been read hold the update.
+func TestPending(t *testing.T) {
+	reading, idle := probestatus.Read{}, probestatus.Read{Snapshot: observed.Snapshot{Filled: true, Counts: observed.Counts{Total: 1}}}
+	busy := idle
+	busy.Blocking = 1
+	for name, tc := range map[string]struct {
+		reason      string
+		upgradeable metav1.ConditionStatus
+		read        []probestatus.Read
+		want        bool
+	}{
+		"Reading": {"It stays as it is until all have been read.", metav1.ConditionTrue, []probestatus.Read{idle, reading}, true},
+		"Read":    {"Then it is computed.", metav1.ConditionTrue, []probestatus.Read{idle, idle}, false},
+		"Busy":    {"An update must not begin meanwhile.", metav1.ConditionTrue, []probestatus.Read{busy, reading}, false},
+		"Held":    {"One that is held already waits.", metav1.ConditionFalse, []probestatus.Read{busy, reading}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			probe := &v1alpha1.Probe{}
+			probe.Status.Conditions = []metav1.Condition{
+				{Type: v1alpha1.ConditionUpgradeable, Status: tc.upgradeable}, {Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue},
+			}
+			if got := pending(probestatus.Inputs{Probe: probe, Resources: []probestatus.Resource{{Read: tc.read}}}); got != tc.want {
+				t.Errorf("%s\ngot %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestPodPlanVersion verifies that the pod of a Probe knows the running version, with which settle and yieldAfter begin again.
+func TestPodPlanVersion(t *testing.T) {
+	in := probestatus.Inputs{Probe: &v1alpha1.Probe{Spec: &v1alpha1.ProbeSpec{}}, Version: "2"}
+	if got, err := parsePodPlan(podPlanOf(in, nil).String()); err != nil || got.Version != "2" {
+		t.Errorf("the version is %q, error: %v", got.Version, err)
 	}
 }

@@ -156,8 +156,9 @@ type findings struct {
 	// findings of the previous status remain, if it has any.
 	unread, allUnread bool
 
-	// stale is true if some custom resources may have changed since they were read.
-	stale bool
+	// stale is true if some custom resources may have changed since they were read. uncertain is true then, and if some are unread, or
+	// cannot be read any longer.
+	stale, uncertain bool
 
 	// unnamed is true if custom resources are counted whose names must not be shown. carried holds the indexes of the
 	// items of the previous status that were carried over.
@@ -175,14 +176,14 @@ type finding struct {
 func gather(in Inputs) findings {
 	out := findings{allUnread: len(in.Resources) > 0, carried: map[int]bool{}}
 	for _, r := range in.Resources {
-		out.unread = out.unread || r.unread()
+		out.unread, out.uncertain = out.unread || r.unread(), out.uncertain || r.unread()
 		if len(r.Read) == 0 && !r.Absent {
 			out.carry(in, r, Read{Snapshot: observed.Snapshot{Err: r.forbidden()}})
 			continue
 		}
 		out.allUnread = out.allUnread && !r.Absent
 		for _, s := range r.Read {
-			out.stale = out.stale || s.Stale
+			out.stale, out.uncertain = out.stale || s.Stale, out.uncertain || s.Stale || s.Err != nil
 			if s.Filled {
 				out.allUnread = false
 				out.add(in, r, s)
@@ -370,7 +371,7 @@ func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	default:
 		c.Reason, c.Message = v1alpha1.ReasonAllUpgradeable, fmt.Sprintf("None of %d custom resources holds the update", n.Total)
 	}
-	yield(in, out, &c)
+	yield(in, f, out, &c)
 	settle(in, out, &c)
 	out.ObservedVersion = ""
 	if spec := in.Probe.Spec; spec != nil && (spec.Settle != nil || spec.YieldAfter != nil) {
@@ -379,9 +380,10 @@ func upgradeable(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	set(in, out, c)
 }
 
-// yield changes a condition that custom resources have kept False for spec.yieldAfter, in the running version.
-func yield(in Inputs, out *v1alpha1.ProbeStatus, c *metav1.Condition) {
-	spec := in.Probe.Spec
+// yield changes a condition that custom resources have kept False for spec.yieldAfter, in the running version. Those that cannot be read do
+// not begin to yield.
+func yield(in Inputs, f findings, out *v1alpha1.ProbeStatus, c *metav1.Condition) {
+	spec, before := in.Probe.Spec, meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionUpgradeable)
 	switch {
 	case spec == nil || spec.YieldAfter == nil || c.Status == metav1.ConditionTrue:
 		out.BlockedSince = nil
@@ -395,6 +397,10 @@ func yield(in Inputs, out *v1alpha1.ProbeStatus, c *metav1.Condition) {
 	ends := out.BlockedSince.Add(spec.YieldAfter.Duration)
 	if ends.After(in.Now.Time) {
 		c.Message += ". Without interruption, this holds the update until " + ends.UTC().Format(time.RFC3339)
+		return
+	}
+	if f.uncertain && (before == nil || before.Reason != v1alpha1.ReasonYielded) {
+		c.Message += ". This holds the update until all custom resources can be read; Synced reports why they cannot"
 		return
 	}
 	c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonYielded
@@ -423,16 +429,16 @@ func settle(in Inputs, out *v1alpha1.ProbeStatus, c *metav1.Condition) {
 	}
 }
 
-// AllowsIn returns in how long a Probe that settles, or yields after some time, allows the update, or 0.
+// AllowsIn returns in how long a Probe that settles, or yields after some time, allows the update. It is 0 if time alone does not end that.
 func AllowsIn(spec *v1alpha1.ProbeSpec, status v1alpha1.ProbeStatus, now time.Time) time.Duration {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUpgradeable)
 	switch {
 	case c == nil || spec == nil:
 		return 0
 	case c.Reason == v1alpha1.ReasonSettling && spec.Settle != nil && status.AllowedSince != nil:
-		return max(status.AllowedSince.Add(spec.Settle.Duration).Sub(now), time.Millisecond)
+		return max(status.AllowedSince.Add(spec.Settle.Duration).Sub(now), 0)
 	case c.Reason == v1alpha1.ReasonNotUpgradeable && spec.YieldAfter != nil && status.BlockedSince != nil:
-		return max(status.BlockedSince.Add(spec.YieldAfter.Duration).Sub(now), time.Millisecond)
+		return max(status.BlockedSince.Add(spec.YieldAfter.Duration).Sub(now), 0)
 	default:
 		return 0
 	}
