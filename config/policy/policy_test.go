@@ -215,7 +215,7 @@ func texts(r *rand.Rand) []string {
 }
 
 // pool are texts that an object may have in any field.
-var pool = []string{"again: ValidatingAdmissionPolicy 'hold-installplans' denied request: The update", "", "foo:1", "foo:2", "foo:3", "proxy:1", "2", "foo.v2", "pending-upgrade", "pending-rollback", "foo", "Running", "ü, 'quoted'", "a/b:c@d"}
+var pool = []string{"again: ValidatingAdmissionPolicy 'hold-installplans' denied request: The update", "", "foo:1", "foo:2", "foo:3", "proxy:1", "2", "foo.v2", "user", "pending-upgrade", "pending-rollback", "foo", "Running", "ü, 'quoted'", "a/b:c@d"}
 
 func keyOf(denies string, o *unstructured.Unstructured) string {
 	switch denies {
@@ -266,7 +266,10 @@ func updatesWorkload(before, after, parameter *unstructured.Unstructured) bool {
 	if entry == nil {
 		return false
 	}
-	allowed := slices.Concat(images(before), strings.Split(entry[0], ","), strings.Split(after.GetAnnotations()["operatorstatus.io/allow-upgrade"], ","))
+	allowed := slices.Concat(images(before), strings.Split(entry[0], ","))
+	if entry[1] != "user" {
+		allowed = append(allowed, strings.Split(after.GetAnnotations()["operatorstatus.io/allow-upgrade"], ",")...)
+	}
 	return slices.ContainsFunc(images(after), func(image string) bool { return !slices.Contains(allowed, image) })
 }
 

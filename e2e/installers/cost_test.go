@@ -10,11 +10,10 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/builder"
@@ -145,5 +144,6 @@ func unbind(b *testing.B, all []admissionregistrationv1.ValidatingAdmissionPolic
 }
 
 func dryPatch(b *testing.B, o client.Object, patch string) error {
+	b.Helper()
 	return plain().Patch(b.Context(), o, client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
 }

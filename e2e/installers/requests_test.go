@@ -97,6 +97,7 @@ func createHolds(t testing.TB, holds map[holdv1alpha1.OperatorReference]*holdv1a
 	})
 	for of, denied := range holds {
 		o := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: of.HoldName()}, Spec: holdv1alpha1.UpgradeHoldSpec{Operator: of}}
+		o.Labels = map[string]string{holdv1alpha1.LabelReported: "true"}
 		if err := cluster.Client.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +320,7 @@ func (h held) ordinary() map[string]requestRow {
 		"Undo": {"kubectl rollout undo to a revision with the same image is no update.", changed(d, func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].Env = nil
 		}), ""},
-		"Override": {"Whoever may update the workload may allow an image there, also at once.",
+		"Override": {"Whoever may update the workload may allow an image there that the operator does not allow, also at once.",
 			merged(d, `{"metadata":{"annotations":{"operatorstatus.io/allow-upgrade":"`+h.image(story.Second)+`"}},`+strings.TrimPrefix(container(`"image":"`+h.image(story.Second)+`"`), "{")), ""},
 	}
 	for _, manager := range []string{"argocd-controller", "kustomize-controller", "helm", "kubectl", "terraform"} {

@@ -17,6 +17,7 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/manager"
 	"github.com/operator-status/operator-status/internal/test/story"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 	"github.com/operator-status/operator-status/internal/upgradehold"
@@ -275,7 +276,7 @@ func ofOLM(o *unstructured.Unstructured) bool {
 // enforced reports whether the API server enforces UpgradeHolds.
 func enforced(t *testing.T) bool {
 	t.Helper()
-	out, err := upgradehold.EnforcementOf(t.Context(), cluster.Client, holdv1alpha1.InstallerOLM)
+	out, err := upgradehold.EnforcementOf(t.Context(), cluster.Client, holdv1alpha1.InstallerOLM, manager.DefaultNamespace)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
@@ -30,6 +31,9 @@ type Workload struct {
 
 	// State is whether it runs. It is Failed if its controller has given up on that.
 	State operator.State
+
+	// Begins is true if its first version has not run yet, as far as that is known.
+	Begins bool
 
 	// OfCSV is true if it belongs to a ClusterServiceVersion.
 	OfCSV bool
@@ -50,7 +54,7 @@ func WorkloadOf(o Object) (Workload, bool) {
 	var pod *corev1.PodSpec
 	switch o := o.(type) {
 	case *appsv1.Deployment:
-		out.Kind, pod = "Deployment", &o.Spec.Template.Spec
+		out.Kind, pod, out.Begins = "Deployment", &o.Spec.Template.Spec, begins(o)
 		ran(o.Status.AvailableReplicas)
 		if out.State != operator.Running && slices.ContainsFunc(o.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
 			return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse
@@ -77,9 +81,19 @@ func WorkloadOf(o Object) (Workload, bool) {
 	if out.ServiceAccount == "" {
 		out.ServiceAccount = "default"
 	}
-	_, out.OfCSV = out.Labels["olm.owner"]
+	_, labelled := out.Labels["olm.owner"]
+	out.OfCSV = labelled && slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.Kind == v1alpha1.ClusterServiceVersionKind })
 	out.Controlled = metav1.GetControllerOf(o) != nil
 	return out, true
+}
+
+// begins reports whether no revision of a Deployment has been rolled out. Its controller keeps that in a condition, also while it is scaled
+// to no pods.
+func begins(d *appsv1.Deployment) bool {
+	return d.Annotations["deployment.kubernetes.io/revision"] == "1" && d.Status.AvailableReplicas == 0 &&
+		slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+			return c.Type == appsv1.DeploymentProgressing && (c.Reason == "NewReplicaSetCreated" || c.Reason == "ReplicaSetUpdated" || c.Reason == "ProgressDeadlineExceeded")
+		})
 }
 
 // Account returns the service account of its pods.
@@ -132,6 +146,9 @@ type Installed struct {
 
 	// Retry is how to have the installer try again at once, or nil.
 	Retry *Retry
+
+	// Unrecorded is true if the installer keeps records of its updates, and none was found.
+	Unrecorded bool
 
 	// Denied returns the updates that the API server denies while the operator is held, except for the version that a user allows.
 	// crds are the names of its CustomResourceDefinitions that are known.

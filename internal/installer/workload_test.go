@@ -1,6 +1,23 @@
 package installer
 
-import "testing"
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestOfCSV verifies that the label of OLM alone, which users may set, does not make a workload one of a ClusterServiceVersion.
+func TestOfCSV(t *testing.T) {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"olm.owner": "foo.v1"}}}
+	if w, _ := WorkloadOf(d); w.OfCSV {
+		t.Error("a label makes it one")
+	}
+	d.OwnerReferences = []metav1.OwnerReference{{Kind: "ClusterServiceVersion", Name: "foo.v1"}}
+	if w, _ := WorkloadOf(d); !w.OfCSV {
+		t.Error("it belongs to its ClusterServiceVersion")
+	}
+}
 
 func TestVersion(t *testing.T) {
 	for image, want := range map[string]string{
@@ -13,5 +30,33 @@ func TestVersion(t *testing.T) {
 	labelled := Workload{Images: []string{"foo:1"}, Labels: map[string]string{"app.kubernetes.io/version": "2"}}
 	if got := labelled.Version(); got != "2" {
 		t.Errorf("the version is %q, want that of the label", got)
+	}
+}
+
+// TestBegins verifies which Deployments have never run: their first version may be corrected while it is held.
+func TestBegins(t *testing.T) {
+	cases := map[string]struct {
+		reason, revision, progressing string
+		available                     int32
+		want                          bool
+	}{
+		"New":      {"A first version that cannot start has not run.", "1", "ReplicaSetUpdated", 0, true},
+		"Late":     {"Nor has one that exceeds its deadline.", "1", "ProgressDeadlineExceeded", 0, true},
+		"Runs":     {"One that is available runs.", "1", "ReplicaSetUpdated", 1, false},
+		"Ran":      {"One that was rolled out has run, also if it is scaled to no pods since.", "1", "NewReplicaSetAvailable", 0, false},
+		"Updating": {"An update comes after a version that ran.", "2", "ReplicaSetUpdated", 0, false},
+		"Unknown":  {"Without a deadline it is not known.", "1", "", 0, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"deployment.kubernetes.io/revision": tc.revision}}}
+			d.Status.AvailableReplicas = tc.available
+			if tc.progressing != "" {
+				d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Reason: tc.progressing}}
+			}
+			if w, _ := WorkloadOf(d); w.Begins != tc.want {
+				t.Errorf("%s\ngot %t", tc.reason, w.Begins)
+			}
+		})
 	}
 }

@@ -49,13 +49,17 @@ func newOperators(mgr ctrl.Manager) (operators, error) {
 
 // find returns an operator, or nil if no version of it has run.
 func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) (*installer.Installed, error) {
-	running, err := o.In(ctx, of.Namespace)
+	if of.Installer == holdv1alpha1.InstallerWorkload {
+		running, err := o.In(ctx, of.Namespace) // a user may name one that has the marks of another installer
+		return workload.Find(of, running), err
+	}
+	running, err := o.Owned(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 	switch of.Installer {
 	case holdv1alpha1.InstallerHelm:
-		records, err := o.Records(ctx, of.Namespace)
+		records, err := o.Records(ctx, helm.StorageOf(of, running))
 		if err != nil {
 			return nil, err
 		}
@@ -66,9 +70,7 @@ func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) 
 			return nil, err
 		}
 		return olmv1.Find(of, extension, running), nil
-	case holdv1alpha1.InstallerWorkload:
-		return workload.Find(of, running), nil
-	case holdv1alpha1.InstallerOLM:
+	case holdv1alpha1.InstallerOLM, holdv1alpha1.InstallerWorkload:
 	}
 	return nil, nil
 }
@@ -89,11 +91,11 @@ func (o operators) extension(ctx context.Context, name string) (*unstructured.Un
 func (operators) kinds() []client.Object { return append(workloads.Kinds(), workloads.Record()) }
 
 // of returns the operators that an object may be a part of.
-func (operators) of(o client.Object) []holdv1alpha1.OperatorReference {
-	if record, ok := o.(*metav1.PartialObjectMetadata); ok {
-		return helm.OfRecord(record)
+func (o operators) of(ctx context.Context, part client.Object) []holdv1alpha1.OperatorReference {
+	if record, ok := part.(*metav1.PartialObjectMetadata); ok {
+		return o.OfRecord(ctx, record)
 	}
-	w, ok := installer.WorkloadOf(o)
+	w, ok := installer.WorkloadOf(part)
 	if !ok {
 		return nil
 	}

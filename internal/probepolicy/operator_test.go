@@ -82,7 +82,9 @@ func TestForOperator(t *testing.T) {
 		},
 		"OfOLM": {
 			reason: "An operator of OLM has a ClusterServiceVersion.", serves: crds{foos}, existing: crds{foos}, policies: policies{policy},
-			change: func(d *appsv1.Deployment) { d.Labels = map[string]string{"olm.owner": "foo.v1"} },
+			change: func(d *appsv1.Deployment) {
+				d.Labels, d.OwnerReferences = map[string]string{"olm.owner": "foo.v1"}, []metav1.OwnerReference{{Kind: "ClusterServiceVersion", Name: "foo.v1"}}
+			},
 		},
 		"RoleGone": {
 			reason: "A role that an update changes first does not end the hold.", existing: crds{bars, foos}, policies: policies{policy},

@@ -53,6 +53,9 @@ type Operator struct {
 	// namespaces.
 	NotHeld []string
 
+	// Unrecorded is true if no record of its updates was found that a policy could deny.
+	Unrecorded bool
+
 	// Denied returns the updates that the API server denies, except for the version that is allowed. It is nil if the installer
 	// asks the gate itself.
 	Denied func(allowed string) *holdv1alpha1.DeniedUpdates
@@ -87,7 +90,7 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	enforcement, err := EnforcementOf(ctx, w.Client, op.Installer)
+	enforcement, err := EnforcementOf(ctx, w.Client, op.Installer, w.Namespace)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -118,10 +121,15 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 		}
 	}
 	wanted := newReported(op.OperatorReference)
-	if reported || !op.Installed || op.Namespace == w.Namespace || len(upgradeholdstatus.Own(wanted, op.Holds)) == 0 {
+	if reported || !op.Installed || w.reserves(op) || len(upgradeholdstatus.Own(wanted, op.Holds)) == 0 {
 		return out, nil
 	}
 	return out, w.create(ctx, wanted, op, enforced)
+}
+
+// reserves reports whether updates in the namespace of an operator cannot be held.
+func (w *Writer) reserves(op Operator) bool {
+	return op.Namespace == w.Namespace || slices.Contains(holdv1alpha1.ReservedNamespaces, op.Namespace)
 }
 
 // untilIndexed is after how long an UpgradeHold of OLM that the index did not have is written again.
@@ -143,8 +151,9 @@ const (
 	NotEnforced Enforcement = "NotEnforced" // it has no policy for them
 )
 
-// EnforcementOf returns how the API server treats the updates of an installer's held operators.
-func EnforcementOf(ctx context.Context, from client.Reader, installer holdv1alpha1.Installer) (Enforcement, error) {
+// EnforcementOf returns how the API server treats the updates of an installer's held operators. A policy that looks them up in another
+// namespace than that of operator-status denies none of them.
+func EnforcementOf(ctx context.Context, from client.Reader, installer holdv1alpha1.Installer, namespace string) (Enforcement, error) {
 	if installer == holdv1alpha1.InstallerOLMv1 {
 		installer = holdv1alpha1.InstallerHelm // it writes the same records
 	}
@@ -154,10 +163,14 @@ func EnforcementOf(ctx context.Context, from client.Reader, installer holdv1alph
 	}
 	out := NotEnforced
 	for i := range list.Items {
-		if slices.Contains(list.Items[i].Spec.ValidationActions, admissionregistrationv1.Deny) {
-			return Enforced, nil
+		spec := list.Items[i].Spec
+		if spec.ParamRef == nil || spec.ParamRef.Namespace != namespace {
+			continue
 		}
-		out = Released
+		if !slices.Contains(spec.ValidationActions, admissionregistrationv1.Deny) {
+			return Released, nil
+		}
+		out = Enforced
 	}
 	return out, nil
 }
@@ -250,7 +263,7 @@ func (w *Writer) update(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Ope
 		w.seen.Store(h.Spec.Operator, struct{}{})
 	}
 	in := upgradeholdstatus.Inputs{
-		Hold: h, Installed: op.Installed, Reserved: op.Namespace == w.Namespace, Holds: op.Holds, NotHeld: op.NotHeld, Bound: by.bound, Index: by.index,
+		Hold: h, Installed: op.Installed, Reserved: w.reserves(op), Holds: op.Holds, NotHeld: op.NotHeld, Bound: by.bound, Index: by.index, Unrecorded: op.Unrecorded,
 		Now: metav1.NewTime(w.Now()).Rfc3339Copy(),
 	}
 	allowed := h.Annotations[v1alpha1.AnnotationAllowUpgrade]

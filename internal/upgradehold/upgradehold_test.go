@@ -2,6 +2,7 @@ package upgradehold
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -53,14 +54,17 @@ func TestWriter(t *testing.T) {
 		want    []string // names and Held
 		requeue time.Duration
 	}{
-		"Held":          {reason: "An operator that must not be updated gets one.", op: Operator{Installed: true, Holds: []gate.Hold{byProbe}}, want: []string{"olm.foo.foo True"}},
-		"Allowed":       {reason: "Any other has none.", op: Operator{Installed: true}},
-		"NotInstalled":  {reason: "A first installation is not held.", op: Operator{Holds: []gate.Hold{byProbe}}},
-		"Released":      {reason: "It is deleted once the operator may be updated.", before: []client.Object{hold("olm.foo.foo", reported)}, op: Operator{Installed: true}},
-		"Gone":          {reason: "As it is with the operator.", before: []client.Object{hold("olm.foo.foo", reported)}},
-		"OneTooMany":    {reason: "There is one for each operator.", before: []client.Object{hold("a", reported), hold("b", reported)}, op: Operator{Installed: true, Holds: []gate.Hold{byProbe}}, want: []string{"a True"}},
-		"ByUser":        {reason: "That of a user stays, and is the only one unless the operator holds, too.", before: []client.Object{hold("audit")}, op: Operator{Installed: true, Holds: []gate.Hold{byUser("audit")}}, want: []string{"audit True"}},
-		"Both":          {reason: "Otherwise nothing would hold once the user's is deleted.", before: []client.Object{hold("audit")}, op: Operator{Installed: true, Holds: []gate.Hold{byUser("audit"), byProbe}}, want: []string{"audit True", "olm.foo.foo True"}},
+		"Held":         {reason: "An operator that must not be updated gets one.", op: Operator{Installed: true, Holds: []gate.Hold{byProbe}}, want: []string{"olm.foo.foo True"}},
+		"Allowed":      {reason: "Any other has none.", op: Operator{Installed: true}},
+		"NotInstalled": {reason: "A first installation is not held.", op: Operator{Holds: []gate.Hold{byProbe}}},
+		"Released":     {reason: "It is deleted once the operator may be updated.", before: []client.Object{hold("olm.foo.foo", reported)}, op: Operator{Installed: true}},
+		"Gone":         {reason: "As it is with the operator.", before: []client.Object{hold("olm.foo.foo", reported)}},
+		"OneTooMany":   {reason: "There is one for each operator.", before: []client.Object{hold("a", reported), hold("b", reported)}, op: Operator{Installed: true, Holds: []gate.Hold{byProbe}}, want: []string{"a True"}},
+		"ByUser":       {reason: "That of a user stays, and is the only one unless the operator holds, too.", before: []client.Object{hold("audit")}, op: Operator{Installed: true, Holds: []gate.Hold{byUser("audit")}}, want: []string{"audit True"}},
+		"Both":         {reason: "Otherwise nothing would hold once the user's is deleted.", before: []client.Object{hold("audit")}, op: Operator{Installed: true, Holds: []gate.Hold{byUser("audit"), byProbe}}, want: []string{"audit True", "olm.foo.foo True"}},
+		"Reserved": {reason: "Updates in the namespaces of Kubernetes cannot be held.", op: Operator{
+			OperatorReference: holdv1alpha1.SubscribedOperator("kube-system", "foo"), Installed: true, Holds: []gate.Hold{byProbe},
+		}},
 		"UserNotNeeded": {reason: "A user's is never deleted.", before: []client.Object{hold("audit")}, want: []string{"audit False"}},
 		"Expiring": {reason: "It is written again when it ends.", before: []client.Object{hold("audit", func(h *holdv1alpha1.UpgradeHold) {
 			h.Spec.Until = new(metav1.Unix(1060, 0))
@@ -73,7 +77,9 @@ func TestWriter(t *testing.T) {
 				Client: c, Live: c, Recorder: events.NewFakeRecorder(10), Namespace: "operator-status-system", Index: &Index{Client: c, Reader: c},
 				Now: func() time.Time { return time.Unix(1000, 0) },
 			}
-			tc.op.OperatorReference = foo
+			if tc.op.Name == "" {
+				tc.op.OperatorReference = foo
+			}
 			for range 3 { // a duplicate is deleted in the first, and a status is written in the next
 				result, err := w.Write(t.Context(), tc.op)
 				if err != nil {
@@ -130,25 +136,36 @@ func TestNameTaken(t *testing.T) {
 }
 
 func TestEnforcementOf(t *testing.T) {
-	binding := func(installer string, actions ...admissionregistrationv1.ValidationAction) *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+	const own = "operator-status-system"
+	binding := func(installer, namespace string, actions ...admissionregistrationv1.ValidationAction) *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
 		out := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: installer}}
 		out.Labels = map[string]string{holdv1alpha1.LabelEnforces: installer}
 		out.Spec.ValidationActions = actions
+		out.Spec.ParamRef = &admissionregistrationv1.ParamRef{Namespace: namespace}
 		return out
 	}
+	const deny, audit = admissionregistrationv1.Deny, admissionregistrationv1.Audit
 	cases := map[string]struct {
-		reason  string
-		binding client.Object
-		want    Enforcement
+		reason   string
+		bindings []client.Object
+		want     Enforcement
 	}{
-		"Denies":  {"A policy that denies enforces.", binding("OLM", admissionregistrationv1.Deny, admissionregistrationv1.Audit), Enforced},
-		"Audits":  {"One that audits was released.", binding("OLM", admissionregistrationv1.Audit), Released},
-		"Another": {"The policy of another installer does not count.", binding("Helm", admissionregistrationv1.Deny), NotEnforced},
+		"None":    {"Nothing denies without a policy.", nil, NotEnforced},
+		"Denies":  {"A policy that denies enforces.", []client.Object{binding("OLM", own, deny, audit)}, Enforced},
+		"Audits":  {"One that audits was released.", []client.Object{binding("OLM", own, audit)}, Released},
+		"Another": {"The policy of another installer does not count.", []client.Object{binding("Helm", own, deny)}, NotEnforced},
+		"Elsewhere": {
+			"A policy that reads the index of another namespace finds no hold, and allows all.", []client.Object{binding("OLM", "other", deny)}, NotEnforced,
+		},
+		"Both": {"Images and definitions have a policy each, and both have to deny.", []client.Object{binding("OLM", own, deny), binding("OLM", own, audit)}, Released},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c, _ := clientWith(t, tc.binding)
-			if got, err := EnforcementOf(t.Context(), c, holdv1alpha1.InstallerOLM); err != nil || got != tc.want {
+			for i, b := range tc.bindings {
+				b.SetName(fmt.Sprint(i))
+			}
+			c, _ := clientWith(t, tc.bindings...)
+			if got, err := EnforcementOf(t.Context(), c, holdv1alpha1.InstallerOLM, own); err != nil || got != tc.want {
 				t.Errorf("%s\ngot %s, %v, want %s", tc.reason, got, err, tc.want)
 			}
 		})

@@ -7,21 +7,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/kube"
-	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles;clusterrolebindings;roles;rolebindings,verbs=list;watch
@@ -31,66 +27,10 @@ func RoleKinds() []client.Object {
 	return []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}}
 }
 
-// Indexes of the cache: bindings by the service accounts among their subjects, and workloads by their operator and by their account.
-const (
-	byAccount  = "account"
-	byOperator = "operator"
-)
-
-// index is an index of the cache.
-type index struct {
-	of   client.Object
-	name string
-	keys client.IndexerFunc
-}
-
-// indexes returns those that Cache reads by.
-func indexes() []index {
-	var out []index
-	for _, kind := range []client.Object{&rbacv1.ClusterRoleBinding{}, &rbacv1.RoleBinding{}} {
-		out = append(out, index{kind, byAccount, func(o client.Object) []string {
-			var out []string
-			for _, account := range AccountsIn(o) {
-				out = append(out, account.String())
-			}
-			slices.Sort(out)
-			return slices.Compact(out)
-		}})
-	}
-	for _, kind := range Kinds() {
-		for name, key := range map[string]func(installer.Workload) string{
-			byAccount:  func(w installer.Workload) string { return w.Account().String() },
-			byOperator: func(w installer.Workload) string { return controllers.Owner(w).String() },
-		} {
-			out = append(out, index{kind, name, func(o client.Object) []string {
-				w, _ := installer.WorkloadOf(o)
-				return []string{key(w)}
-			}})
-		}
-	}
-	return out
-}
-
 // roles has the rights of service accounts, since thousands of workloads may have one service account, and an account thousands of roles.
 type roles struct {
 	known kube.Memo[question, controllers.Rights]
-
-	mu      sync.Mutex
-	missing []index
-}
-
-// index adds the indexes, which starts to watch their kinds. The API server may not answer which these are, so one that cannot be added
-// is added later.
-func (r *roles) index(ctx context.Context, c cache.Cache) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for ; len(r.missing) > 0; r.missing = r.missing[1:] {
-		i := r.missing[0]
-		if err := c.IndexField(ctx, i.of, i.name, i.keys); err != nil {
-			return fmt.Errorf("indexing %T by %s: %w", i.of, i.name, err)
-		}
-	}
-	return nil
+	indexes
 }
 
 // question is which of some CustomResourceDefinitions an account may report on, by a hash of their names.
@@ -151,7 +91,7 @@ func AccountsIn(binding client.Object) []types.NamespacedName {
 
 // rights reads the roles of a service account.
 func (c Cache) rights(ctx context.Context, account types.NamespacedName, definitions controllers.Definitions) (out controllers.Rights, err error) {
-	if err := c.roles.index(ctx, c.Cache); err != nil {
+	if err := c.roles.add(ctx, c.Cache); err != nil {
 		return out, err
 	}
 	var cluster installer.Cluster
@@ -171,12 +111,6 @@ func (c Cache) rights(ctx context.Context, account types.NamespacedName, definit
 	return controllers.RightsIn(cluster, definitions)[account], nil
 }
 
-// Parts returns the workloads that an operator consists of.
-func (c Cache) Parts(ctx context.Context, of holdv1alpha1.OperatorReference) ([]installer.Workload, error) {
-	out, err := c.workloads(ctx, client.InNamespace(of.Namespace), client.MatchingFields{byOperator: of.String()})
-	return slices.DeleteFunc(out, func(w installer.Workload) bool { return !probepolicy.IsPart(of, w) }), err
-}
-
 // RunAs returns the workloads that have a service account.
 func (c Cache) RunAs(ctx context.Context, account types.NamespacedName) ([]installer.Workload, error) {
 	return c.workloads(ctx, client.InNamespace(account.Namespace), client.MatchingFields{byAccount: account.String()})
@@ -184,7 +118,7 @@ func (c Cache) RunAs(ctx context.Context, account types.NamespacedName) ([]insta
 
 // workloads returns those that indexes select.
 func (c Cache) workloads(ctx context.Context, options ...client.ListOption) ([]installer.Workload, error) {
-	if err := c.roles.index(ctx, c.Cache); err != nil {
+	if err := c.roles.add(ctx, c.Cache); err != nil {
 		return nil, err
 	}
 	return c.list(ctx, options...)

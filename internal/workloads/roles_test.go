@@ -14,20 +14,20 @@ import (
 // TestIndexedAfterFailure verifies that the cache gets each index once, whichever of them could not be added at first: the API server
 // may not answer, and another try is needed.
 func TestIndexedAfterFailure(t *testing.T) {
-	for fails := range indexes() {
+	for fails := range accountIndexes() {
 		t.Run(fmt.Sprint(fails), func(t *testing.T) {
 			c := &failing{at: fails}
-			r := &roles{missing: indexes()}
-			if err := r.index(t.Context(), c); err == nil {
+			r := &indexes{missing: accountIndexes()}
+			if err := r.add(t.Context(), c); err == nil {
 				t.Fatal("no error")
 			}
 			for range 2 {
-				if err := r.index(t.Context(), c); err != nil {
+				if err := r.add(t.Context(), c); err != nil {
 					t.Fatal(err)
 				}
 			}
 			slices.Sort(c.added)
-			if distinct := slices.Compact(slices.Clone(c.added)); len(c.added) != len(indexes()) || len(distinct) != len(c.added) {
+			if distinct := slices.Compact(slices.Clone(c.added)); len(c.added) != len(accountIndexes()) || len(distinct) != len(c.added) {
 				t.Errorf("the indexes are %v", c.added)
 			}
 		})

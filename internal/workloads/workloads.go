@@ -4,16 +4,22 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/helm"
+	"github.com/operator-status/operator-status/internal/probepolicy"
 )
 
 // Cache has the workloads of a cluster, their roles, and the metadata of the records of Helm. It starts to watch a kind when that is
@@ -21,12 +27,13 @@ import (
 type Cache struct {
 	cache.Cache
 
-	roles *roles
+	roles     *roles
+	operators *indexes
 }
 
 // New returns a Cache with Options.
 func New(c cache.Cache) Cache {
-	return Cache{c, &roles{missing: indexes()}}
+	return Cache{c, &roles{indexes: indexes{missing: accountIndexes()}}, &indexes{missing: operatorIndexes()}}
 }
 
 // Options returns the options of the cache.
@@ -47,6 +54,38 @@ func Record() client.Object {
 	out := &metav1.PartialObjectMetadata{}
 	out.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return out
+}
+
+// Owned returns the workloads of an operator, in whichever namespaces they are.
+func (c Cache) Owned(ctx context.Context, of holdv1alpha1.OperatorReference) ([]installer.Workload, error) {
+	return c.by(ctx, byOperator, of.String())
+}
+
+// Parts returns the workloads that an operator consists of.
+func (c Cache) Parts(ctx context.Context, of holdv1alpha1.OperatorReference) ([]installer.Workload, error) {
+	out, err := c.Owned(ctx, of)
+	return slices.DeleteFunc(out, func(w installer.Workload) bool { return !probepolicy.IsPart(of, w) }), err
+}
+
+// OfRecord returns the operators of the release that a record of Helm belongs to. Flux may keep it in another namespace than the release.
+func (c Cache) OfRecord(ctx context.Context, record metav1.Object) []holdv1alpha1.OperatorReference {
+	out := helm.OfRecord(record)
+	some, err := c.by(ctx, byRelease, releaseKey(record.GetNamespace(), record.GetLabels()[helm.LabelName]))
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Failed to list the workloads of a release", "namespace", record.GetNamespace(), "record", record.GetName())
+	}
+	for _, w := range some {
+		out = append(out, helm.OfWorkload(w)...)
+	}
+	return out
+}
+
+// by returns the workloads that have a key in an index of operators.
+func (c Cache) by(ctx context.Context, name, key string) ([]installer.Workload, error) {
+	if err := c.operators.add(ctx, c.Cache); err != nil {
+		return nil, err
+	}
+	return c.list(ctx, client.MatchingFields{name: key})
 }
 
 // In returns the workloads of a namespace.
@@ -95,8 +134,10 @@ func trim(o any) (any, error) {
 		Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 	}
 	delete(small.Annotations, corev1.LastAppliedConfigAnnotation)
-	if owner := metav1.GetControllerOf(object); owner != nil {
-		small.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: new(true)}}
+	for _, owner := range object.GetOwnerReferences() {
+		if ptr.Deref(owner.Controller, false) || owner.Kind == v1alpha1.ClusterServiceVersionKind {
+			small.OwnerReferences = append(small.OwnerReferences, metav1.OwnerReference{Kind: owner.Kind, Name: owner.Name, Controller: owner.Controller})
+		}
 	}
 	if role := trimRole(object); role != nil {
 		return role, nil
@@ -106,7 +147,7 @@ func trim(o any) (any, error) {
 		out := &appsv1.Deployment{ObjectMeta: small, Spec: appsv1.DeploymentSpec{Template: podOf(o.Spec.Template)}}
 		out.Status.AvailableReplicas = o.Status.AvailableReplicas
 		for _, c := range o.Status.Conditions {
-			out.Status.Conditions = append(out.Status.Conditions, appsv1.DeploymentCondition{Type: c.Type, Status: c.Status})
+			out.Status.Conditions = append(out.Status.Conditions, appsv1.DeploymentCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
 		}
 		return out, nil
 	case *appsv1.StatefulSet:

@@ -59,6 +59,12 @@ const (
 	// Remedy: none, unless it stays: then see the log of operator-status.
 	ReasonNotIndexed = "NotIndexed"
 
+	// ReasonRecordNotFound means that no record of the Helm release was found, and so none of an update can be denied: Helm keeps its records
+	// in another namespace than those of the release and of its HelmRelease, or not in Secrets. Or another program has taken the objects
+	// of the release over.
+	// Remedy: have Helm keep its records there, or hold the workload: create an UpgradeHold with the installer Workload.
+	ReasonRecordNotFound = "RecordNotFound"
+
 	// ReasonNotHeld means that nothing has to be enforced, since Held is False.
 	// Remedy: none.
 	ReasonNotHeld = "NotHeld"

@@ -53,7 +53,7 @@ type Reconciler struct {
 	// of.
 	Changes cache.Cache
 	Kinds   []client.Object
-	Parts   func(client.Object) []holdv1alpha1.OperatorReference
+	Parts   workloads.Mapping
 
 	Holds *upgradehold.Writer
 
@@ -136,7 +136,7 @@ type asked struct {
 
 // describe adds the gate's decision about an operator. All of its Probes have to allow an update.
 func (r *Reconciler) describe(ctx context.Context, op upgradehold.Operator, installed *installer.Installed, by asked) (upgradehold.Operator, error) {
-	op.Request, op.Installed = objectOf(installed), true
+	op.Request, op.Installed, op.Unrecorded = objectOf(installed), true, installed.Unrecorded
 	op.Allowed = installed.Request.Annotations[v1alpha1.AnnotationAllowUpgrade]
 	in := gate.Inputs{Request: &installed.Request, Running: &installed.Running, Target: upgradeholdstatus.AnyVersion, UpgradeHolds: by.byUsers}
 	op.Holds = gate.Evaluate(in).Holds
@@ -216,8 +216,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	r.controller = c
 	r.watchChanges = sync.OnceValue(func() error {
 		for _, kind := range r.Kinds {
-			parts := workloads.Enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return r.Parts(o) })
-			if err := c.Watch(source.TypedKind(r.Changes, kind, parts)); err != nil {
+			if err := c.Watch(source.TypedKind(r.Changes, kind, workloads.Enqueue(r.Parts))); err != nil {
 				return err
 			}
 		}

@@ -53,12 +53,32 @@ type Release struct {
 	Workloads []installer.Workload
 }
 
-// Find returns a release, or nil if neither a record nor a workload of it exists. records and workloads are those of its namespace, or
-// of more.
+// Storage returns the namespace in which the records of an operator's release are, by one of its workloads: that of the HelmRelease if Flux
+// installs it, and else that of the release.
+func Storage(of holdv1alpha1.OperatorReference, w installer.Workload) string {
+	group := installer.HelmRelease.Group
+	if namespace := w.Labels[group+"/namespace"]; namespace != "" && w.Labels[group+"/name"] != "" {
+		return namespace
+	}
+	return of.Namespace
+}
+
+// StorageOf returns it by all workloads of the operator.
+func StorageOf(of holdv1alpha1.OperatorReference, workloads []installer.Workload) string {
+	for _, w := range workloads {
+		if namespace := Storage(of, w); namespace != of.Namespace && Owns(of, w) {
+			return namespace
+		}
+	}
+	return of.Namespace
+}
+
+// Find returns a release, or nil if neither a record nor a workload of it exists. records are those of its storage, and workloads its own, or
+// more.
 func Find(of holdv1alpha1.OperatorReference, records []metav1.PartialObjectMetadata, workloads []installer.Workload) *Release {
-	out := &Release{Namespace: of.Namespace, Name: of.Name}
+	out := &Release{Namespace: StorageOf(of, workloads), Name: of.Name}
 	for i := range records {
-		if r := &records[i]; r.Namespace == of.Namespace && r.Labels[LabelOwner] == Owner && r.Labels[LabelName] == of.Name {
+		if r := &records[i]; r.Namespace == out.Namespace && r.Labels[LabelOwner] == Owner && r.Labels[LabelName] == of.Name {
 			out.add(r)
 		}
 	}
@@ -98,7 +118,7 @@ func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
 	of := holdv1alpha1.OperatorReference{
 		Installer: holdv1alpha1.InstallerHelm, Namespace: w.Annotations[installer.AnnotationReleaseNamespace], Name: w.Annotations[installer.AnnotationRelease],
 	}
-	if of.Name == "" || w.OfCSV || len(olmv1.OfWorkload(w)) > 0 {
+	if of.Name == "" || of.Namespace == "" || w.OfCSV || len(olmv1.OfWorkload(w)) > 0 {
 		return nil
 	}
 	return []holdv1alpha1.OperatorReference{of}
@@ -116,6 +136,7 @@ func (r *Release) Installed() *installer.Installed {
 	}
 	out := &installer.Installed{
 		Version: installer.VersionOf(r.Workloads), Accounts: installer.AccountsOf(r.Workloads), Retry: installer.RetryOf(r.Workloads), Denied: r.denied,
+		Unrecorded: r.Revision == 0,
 	}
 	out.Running = operator.Version{Ref: operator.Ref{Kind: "Secret", Namespace: r.Namespace, Name: r.record()}}
 	out.Request = operator.Request{Ref: out.Running.Ref, Resource: "secret", Annotations: r.Annotations}

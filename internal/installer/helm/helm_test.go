@@ -28,6 +28,12 @@ func workload(kind, name, release string) installer.Workload {
 	}
 }
 
+// byFlux marks a workload as Flux does, with the namespace of its HelmRelease.
+func byFlux(w installer.Workload, namespace string) installer.Workload {
+	w.Labels = map[string]string{"helm.toolkit.fluxcd.io/name": "release", "helm.toolkit.fluxcd.io/namespace": namespace}
+	return w
+}
+
 func TestInstalled(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
@@ -73,6 +79,13 @@ func TestInstalled(t *testing.T) {
 		"Installing":     {reason: "A first installation is not held.", records: []metav1.PartialObjectMetadata{record("foo", "foo", "1", "pending-install")}},
 		"OtherNamespace": {reason: "Releases of other namespaces may have the name.", records: []metav1.PartialObjectMetadata{record("bar", "foo", "1", "deployed")}},
 		"OtherRelease":   {reason: "Other releases do not count.", records: []metav1.PartialObjectMetadata{record("foo", "bar", "1", "deployed")}, workloads: []installer.Workload{workload("Deployment", "bar", "bar")}},
+		"Flux": {
+			reason:    "Flux keeps the records in the namespace of the HelmRelease, which may be another than that of the release.",
+			records:   []metav1.PartialObjectMetadata{record("flux-system", "foo", "3", "deployed"), record("foo", "foo", "7", "failed")},
+			workloads: []installer.Workload{byFlux(workload("Deployment", "foo", "foo"), "flux-system")},
+			request:   "Deployment foo/foo",
+			denied:    &holdv1alpha1.DeniedRevisions{Namespace: "flux-system", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}},
+		},
 		"Unrecorded": {
 			reason:    "Records that cannot be read, such as those in a database, are not missed: the workloads are annotated.",
 			workloads: []installer.Workload{workload("Deployment", "foo", "foo")}, request: "Deployment foo/foo",
@@ -95,6 +108,9 @@ func TestInstalled(t *testing.T) {
 			want := holdv1alpha1.DeniedUpdates{Revisions: tc.denied}
 			if diff := cmp.Diff(want, *got.Denied(tc.allowed, nil)); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+			if unrecorded := len(tc.records) == 0; got.Unrecorded != unrecorded {
+				t.Errorf("%s\nit is unrecorded: %t", tc.reason, got.Unrecorded)
 			}
 			if got.Request.String() != tc.request {
 				t.Errorf("%s\nupdates are allowed on %s, want %s", tc.reason, got.Request.Ref, tc.request)

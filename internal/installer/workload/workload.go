@@ -14,12 +14,12 @@ import (
 // kinds are the kinds of workloads. If several have a name, the operator is the one of the first kind.
 var kinds = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
-// Find returns the operator that runs in a workload, or nil if there is none. One of OLM is not among them. workloads are those of its
-// namespace, or of more.
+// Find returns the operator that runs in a workload, or nil if no version of it has run. One of OLM is not among them. workloads are those of
+// its namespace, or of more.
 func Find(of holdv1alpha1.OperatorReference, workloads []installer.Workload) *installer.Installed {
 	for _, kind := range kinds {
 		for _, w := range workloads {
-			if w.Kind == kind && w.Namespace == of.Namespace && w.Name == of.Name && !w.OfCSV {
+			if w.Kind == kind && w.Namespace == of.Namespace && w.Name == of.Name && !w.OfCSV && !w.Begins {
 				return installed(w)
 			}
 		}

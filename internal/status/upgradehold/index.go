@@ -38,7 +38,7 @@ type entry struct {
 	// except are versions that are not denied: images of a workload, revisions of a release, or ClusterServiceVersions.
 	except []string
 
-	// denied are the statuses of a record that are denied, or ClusterServiceVersions.
+	// denied are the statuses of a record that are denied, or ClusterServiceVersions. Of a workload it has heldByUser if a user holds it.
 	denied []string
 
 	// pattern matches more ClusterServiceVersions that are denied.
@@ -64,6 +64,9 @@ func parse(text string) entry {
 	return entry{except: list(lines[0]), denied: list(lines[1]), pattern: lines[2], message: strings.TrimRight(lines[3], "\n")}
 }
 
+// heldByUser in an entry of a workload has the annotation of the workload itself allow nothing.
+const heldByUser = "user"
+
 // index has the entries by the requests that they deny, and by key.
 type index map[string]map[string]entry
 
@@ -73,7 +76,7 @@ func Index(holds []holdv1alpha1.UpgradeHold) map[string]Part {
 	sorted := slices.SortedFunc(slices.Values(holds), func(a, b holdv1alpha1.UpgradeHold) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range sorted {
 		if h := &sorted[i]; h.DeletionTimestamp.IsZero() {
-			all.add(h.Name, h.Status.Denied, h.Status.Message)
+			all.add(h, h.Status.Denied, h.Status.Message)
 		}
 	}
 	out := map[string]Part{}
@@ -89,7 +92,7 @@ func Index(holds []holdv1alpha1.UpgradeHold) map[string]Part {
 }
 
 // indexed reports whether the index has everything that an UpgradeHold denies.
-func indexed(parts []Part, hold string, denied *holdv1alpha1.DeniedUpdates) bool {
+func indexed(parts []Part, hold *holdv1alpha1.UpgradeHold, denied *holdv1alpha1.DeniedUpdates) bool {
 	wanted := index{}
 	wanted.add(hold, denied, "")
 	for denies, entries := range wanted {
@@ -112,13 +115,13 @@ func contains(all, some []string) bool {
 }
 
 // add adds the updates that an UpgradeHold denies. Names in keys are separated by underscores, which they do not contain.
-func (x index) add(hold string, denied *holdv1alpha1.DeniedUpdates, message string) {
+func (x index) add(hold *holdv1alpha1.UpgradeHold, denied *holdv1alpha1.DeniedUpdates, message string) {
 	if denied == nil {
 		return
 	}
 	message = messages.Clip(messages.Line(message), longestEntry)
 	if d := denied.InstallPlans; d != nil {
-		key := fmt.Sprintf("%s_%x", d.Namespace, sha256.Sum256([]byte(hold))) // one for each: their patterns differ
+		key := fmt.Sprintf("%s_%x", d.Namespace, sha256.Sum256([]byte(hold.Name))) // one for each: their patterns differ
 		x.enter(holdv1alpha1.DeniesInstallPlans, key, entry{except: d.Except, denied: d.Versions, pattern: d.Pattern, message: message})
 	}
 	if d := denied.Revisions; d != nil {
@@ -126,7 +129,11 @@ func (x index) add(hold string, denied *holdv1alpha1.DeniedUpdates, message stri
 		x.enter(holdv1alpha1.DeniesRevisions, key, entry{except: d.Except, denied: d.Statuses, message: message})
 	}
 	if d := denied.Workload; d != nil {
-		x.enter(holdv1alpha1.DeniesWorkloads, d.Kind+"_"+d.Namespace+"_"+d.Name, entry{except: d.Except, message: message})
+		of := entry{except: d.Except, message: message}
+		if !hold.IsReported() {
+			of.denied = []string{heldByUser}
+		}
+		x.enter(holdv1alpha1.DeniesWorkloads, d.Kind+"_"+d.Namespace+"_"+d.Name, of)
 		for _, name := range d.CustomResourceDefinitions {
 			x.enter(holdv1alpha1.DeniesDefinitions, name, entry{message: message})
 		}

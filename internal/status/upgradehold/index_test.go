@@ -14,11 +14,17 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 )
 
-// denying returns an UpgradeHold whose status denies updates.
+// denying returns an UpgradeHold by operator-status whose status denies updates.
 func denying(name, message string, d holdv1alpha1.DeniedUpdates) holdv1alpha1.UpgradeHold {
-	out := holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	out := holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{holdv1alpha1.LabelReported: "true"}}}
 	out.Status.Message, out.Status.Denied = message, &d
 	return out
+}
+
+// byHand returns an UpgradeHold as one of a user.
+func byHand(h holdv1alpha1.UpgradeHold) holdv1alpha1.UpgradeHold {
+	h.Labels = nil
+	return h
 }
 
 func workload(except []string, definitions ...string) holdv1alpha1.DeniedUpdates {
@@ -64,6 +70,11 @@ func TestIndex(t *testing.T) {
 				"upgradeholds-workloads-1-of-1":   {"workloads", map[string]string{"Deployment_foo_foo": "foo:2\n\n^$\nbusy"}},
 				"upgradeholds-definitions-1-of-1": {"definitions", map[string]string{"foos.example.com": "\n\n^$\nbusy"}},
 			},
+		},
+		"ByUser": {
+			"The annotation of a workload does not end the hold of a user, also if the operator holds, too.",
+			[]holdv1alpha1.UpgradeHold{denying("a", "busy", workload(nil)), byHand(denying("b", "audit", workload(nil)))},
+			map[string]Part{"upgradeholds-workloads-1-of-1": {"workloads", map[string]string{"Deployment_foo_foo": "\nuser\n^$\nbusy; audit"}}},
 		},
 		"Releases": {
 			"Helm's records are in the namespace of the release, those of operator-controller in its own.",
@@ -141,7 +152,7 @@ func TestIndexed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := indexed(tc.parts, "0", &tc.denied); got != tc.want {
+			if got := indexed(tc.parts, new(denying("0", "", tc.denied)), &tc.denied); got != tc.want {
 				t.Errorf("%s\ngot %t", tc.reason, got)
 			}
 		})

@@ -44,9 +44,11 @@ type Inputs struct {
 	// NotHeld are the names of CustomResourceDefinitions that may change meanwhile.
 	NotHeld []string
 
-	// Bound is true if a policy denies them. Index is where it looks them up.
-	Bound bool
-	Index []Part
+	// Bound is true if a policy denies them. Index is where it looks them up. Unrecorded is true if it would deny records, and none of the
+	// operator was found.
+	Bound      bool
+	Index      []Part
+	Unrecorded bool
 
 	Now metav1.Time
 }
@@ -131,7 +133,11 @@ func (in Inputs) enforced(held metav1.Condition) metav1.Condition {
 		out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonNotHeld
 	case in.Denied == nil:
 		out.Reason, out.Message = holdv1alpha1.ReasonLoopsWait, "The built-in loops do not start the update"
-	case in.Bound && !indexed(in.Index, in.Hold.Name, in.Denied):
+	case in.Bound && in.Unrecorded:
+		out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonRecordNotFound
+		out.Message = fmt.Sprintf("No record of %s was found that the API server could deny: Helm keeps it in another namespace, or not in Secrets, "+
+			"or another program has taken its objects over", in.Hold.Spec.Operator)
+	case in.Bound && !indexed(in.Index, in.Hold, in.Denied):
 		out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonNotIndexed
 		out.Message = "The index in which the API server looks up held objects does not have it yet"
 	case in.Bound:

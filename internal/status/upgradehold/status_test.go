@@ -89,8 +89,13 @@ func TestCompute(t *testing.T) {
 		},
 		"Indexed": {
 			"It finds it there.",
-			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser}, Denied: new(workload(nil)), Bound: true, Index: partsOf(workload(nil))},
+			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser}, Denied: new(workload(nil)), Bound: true, Index: slices.Collect(maps.Values(Index([]holdv1alpha1.UpgradeHold{byHand(denying("audit", "busy", workload(nil)))})))},
 			"True/HeldByUser", "True/PolicyBound", 1, "UpgradeHold audit holds the updates",
+		},
+		"Unrecorded": {
+			"Where Helm keeps no record that is known, nothing can deny the next one.",
+			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser}, Denied: new(revisions("", "foo", "pending-upgrade")), Bound: true, Unrecorded: true},
+			"True/HeldByUser", "False/RecordNotFound", 1, "UpgradeHold audit holds the updates",
 		},
 		"NotBound": {
 			"Without a policy, it is only reported.",

@@ -3,6 +3,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
@@ -55,7 +56,7 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 		return reconcile.Result{}, err
 	}
 	waiver, sub := n.Waiver(request.Name)
-	if waiver == nil {
+	if waiver == nil && !slices.Contains(holdv1alpha1.ReservedNamespaces, request.Namespace) {
 		if waiver, err = r.enforced(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -77,7 +78,7 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 // enforced returns the waiver of a cluster with a policy that enforces UpgradeHolds, or nil. OLM has to evaluate OperatorConditions
 // only if nothing prevents an update before it begins, and not if an administrator has released all updates.
 func (r *GateReconciler) enforced(ctx context.Context) (*gate.Waiver, error) {
-	enforcement, err := upgradehold.EnforcementOf(ctx, r.Client, holdv1alpha1.InstallerOLM)
+	enforcement, err := upgradehold.EnforcementOf(ctx, r.Client, holdv1alpha1.InstallerOLM, r.OptIns.Namespace)
 	if err != nil || enforcement == upgradehold.NotEnforced {
 		return nil, err
 	}

@@ -1,0 +1,53 @@
+package manager_test
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
+)
+
+// TestReleaseOfFlux verifies that the updates of a release are denied where Flux keeps its records: in the namespace of the HelmRelease.
+func TestReleaseOfFlux(t *testing.T) {
+	m := cluster.StartManager(t)
+	namespace, storage := cluster.Namespace(t, "released"), cluster.Namespace(t, "storage")
+	const release = "foo"
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "operator",
+		Annotations: map[string]string{"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace},
+		Labels:      map[string]string{"helm.toolkit.fluxcd.io/name": release, "helm.toolkit.fluxcd.io/namespace": storage},
+	}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "operator"}}
+	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "example.com/a:1"}}
+	cluster.Create(t, d)
+	hold := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "of-" + namespace}}
+	hold.Spec.Operator = holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: namespace, Name: release}
+	cluster.Create(t, hold)
+	cluster.Await(t, hold, func() string { return testcluster.Lacking(hold.Status.Conditions, "Held=True/HeldByUser") })
+	record := func(revision, status string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: storage, Name: "sh.helm.release.v1." + release + ".v" + revision,
+			Labels: map[string]string{"owner": "helm", "name": release, "status": status, "version": revision},
+		}}
+	}
+	awaitDenied := func(statuses int) {
+		t.Helper()
+		cluster.Await(t, hold, func() string {
+			denied := hold.Status.Denied
+			if denied == nil || denied.Revisions == nil || denied.Revisions.Namespace != storage || len(denied.Revisions.Statuses) != statuses {
+				return "other records are denied"
+			}
+			return ""
+		})
+	}
+	cluster.Create(t, record("1", "deployed"))
+	awaitDenied(2)
+	cluster.Create(t, record("2", "failed"))
+	awaitDenied(1) // a rollback repairs it
+	m.CheckAlive(t)
+}
