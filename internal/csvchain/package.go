@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	"github.com/operator-framework/operator-registry/alpha/property"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
@@ -20,14 +19,23 @@ type Package struct {
 	Version string `json:"version"`
 }
 
+// Property is a property of a bundle, as in its catalog.
+type Property struct {
+	Type  string          `json:"type"`
+	Value json.RawMessage `json:"value"`
+}
+
+// typePackage is the type of the property that has the package of a bundle.
+const typePackage = "olm.package"
+
 // PropertiesOf returns the properties in the annotation of a ClusterServiceVersion. It has none if it was not installed from a catalog.
-func PropertiesOf(csv *v1alpha1.ClusterServiceVersion) ([]property.Property, error) {
+func PropertiesOf(csv *v1alpha1.ClusterServiceVersion) ([]Property, error) {
 	text, found := csv.Annotations[AnnotationProperties]
 	if !found {
 		return nil, nil
 	}
 	var annotation struct {
-		Properties []property.Property `json:"properties"`
+		Properties []Property `json:"properties"`
 	}
 	if err := json.Unmarshal([]byte(text), &annotation); err != nil {
 		return nil, fmt.Errorf("annotation %s: %w", AnnotationProperties, err)
@@ -36,10 +44,10 @@ func PropertiesOf(csv *v1alpha1.ClusterServiceVersion) ([]property.Property, err
 }
 
 // PackageIn returns the first valid package among properties, or the zero value.
-func PackageIn(properties []property.Property) Package {
+func PackageIn(properties []Property) Package {
 	for _, p := range properties {
 		var out Package
-		if p.Type == property.TypePackage && json.Unmarshal(p.Value, &out) == nil {
+		if p.Type == typePackage && json.Unmarshal(p.Value, &out) == nil {
 			return out
 		}
 	}
@@ -53,6 +61,24 @@ func PackageOf(csv *v1alpha1.ClusterServiceVersion) Package {
 		return Package{}
 	}
 	return PackageIn(properties)
+}
+
+// SubscriptionOf returns the Subscription of a ClusterServiceVersion, or nil: the one that it was installed for, or else the oldest that reports
+// it as installed. The order of subs does not matter.
+func SubscriptionOf(csv *v1alpha1.ClusterServiceVersion, subs []v1alpha1.Subscription) *v1alpha1.Subscription {
+	pkg := PackageOf(csv).Name
+	var oldest *v1alpha1.Subscription
+	for i := range subs {
+		sub := &subs[i]
+		switch {
+		case sub.Spec == nil:
+		case sub.Name == csv.Annotations[v1alpha1.AnnotationSubscription] && (pkg == "" || sub.Spec.Package == pkg):
+			return sub
+		case sub.Status.InstalledCSV == csv.Name && (oldest == nil || v1alpha1.Older(sub, oldest)):
+			oldest = sub
+		}
+	}
+	return oldest
 }
 
 // Owns reports whether a ClusterServiceVersion owns a CustomResourceDefinition.

@@ -67,7 +67,7 @@ type loops struct {
 func (l *loops) start(ctx context.Context) error {
 	_, done, err := l.mode.Await(ctx, lifecycle.Builtin)
 	if err != nil {
-		return nil //nolint:nilerr // the manager ended before it was ever ours to run them
+		return nil // the manager ended before it was ever ours to run them
 	}
 	done()
 	onlyInMode := func(r reconcile.Reconciler) reconcile.Reconciler {
@@ -81,10 +81,6 @@ func (l *loops) start(ctx context.Context) error {
 	discoveryClient, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("creating a discovery client: %w", err)
-	}
-	kubernetes, err := discoveryClient.ServerVersion()
-	if err != nil {
-		return fmt.Errorf("getting the version of the API server: %w", err)
 	}
 	contents := store.NewStore(global)
 	impersonate := l.accounts.installer
@@ -114,7 +110,7 @@ func (l *loops) start(ctx context.Context) error {
 	groups := &operatorgroup.Reconciler{Client: c, Now: time.Now}
 	csvs := &csv.Reconciler{
 		Client: c, Reader: reader, As: impersonate, Records: records, Trust: l.options.trust, Rights: rights,
-		Recorder: recorder, Kubernetes: *kubernetes, Discovery: discoveryClient, Now: time.Now,
+		Recorder: recorder, Discovery: discoveryClient, Now: time.Now,
 	}
 	for _, setup := range []func() error{
 		func() error { return catalogs.SetupWithManager(mgr, onlyInMode) },

@@ -32,7 +32,7 @@ const (
 	CSVReasonRequirementsMet = "AllRequirementsMet"
 
 	// CSVReasonOwnerConflict means that another ClusterServiceVersion of the namespace, which this one does not
-	// replace, owns the same kind.
+	// replace, owns the same kind, or an object of the same name as one of this operator's. The message names it.
 	// Remedy: delete one of the two ClusterServiceVersions, with its Subscription.
 	CSVReasonOwnerConflict = "OwnerConflict"
 

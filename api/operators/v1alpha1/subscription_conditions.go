@@ -118,8 +118,9 @@ const (
 	ReasonCSVNotInChannel = "CSVNotInChannel"
 
 	// ReasonVersionNotAllowed means that the annotation operatorstatus.io/version of the Subscription does not allow the
-	// version in the message. With ResolutionFailed, the channel has no version in its range. It is also a reason of UpgradeHeld.
-	// Remedy: change the annotation, or select a channel that has a version in its range.
+	// version in the message. With ResolutionFailed, the channel has no version in its range, or only such as others skip. It is
+	// also a reason of UpgradeHeld.
+	// Remedy: change the annotation, select a channel that has a version in its range, or set spec.startingCSV to a skipped one.
 	ReasonVersionNotAllowed = "VersionNotAllowed"
 
 	// ReasonVersionInvalid means that the annotation operatorstatus.io/version of the Subscription is not a range of versions. No
@@ -132,7 +133,7 @@ const (
 	// channel until then.
 	ReasonReplacesCycle = "ReplacesCycle"
 
-	// ReasonBundleInvalid means that the bundle to install cannot be read or is not a registry+v1 bundle.
+	// ReasonBundleInvalid means that the bundle to install cannot be read, is not a registry+v1 bundle, or has more than 1000 requirements.
 	// Remedy: none on the cluster. The author of the bundle has to correct it as the message states.
 	ReasonBundleInvalid = "BundleInvalid"
 

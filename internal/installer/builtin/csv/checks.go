@@ -25,7 +25,7 @@ func (r *Reconciler) checks() []check {
 		{"Grant", r.readGrant, granted},
 		{"InstallModes", nil, installModes},
 		{"OperatorGroupConflict", r.readRivals, groupConflict},
-		{"InstallStrategy", nil, strategy},
+		{"InstallStrategy", r.readKubernetes, strategy},
 		{"Requirements", r.readRequirements, requirementsMet},
 		{"OwnerConflict", nil, ownerConflict}, // after the requirements, so the status of a rejected CSV lists them
 	}

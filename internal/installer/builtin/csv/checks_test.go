@@ -7,7 +7,10 @@ import (
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -147,9 +150,60 @@ func TestStrategy(t *testing.T) {
 	}
 }
 
+// kubernetes is a cluster with a version of Kubernetes.
+type kubernetes struct {
+	discovery.DiscoveryInterface
+	version string
+}
+
+func (k *kubernetes) ServerVersion() (*version.Info, error) {
+	return &version.Info{GitVersion: k.version}, nil
+}
+
+// TestClusterUpgraded verifies that an operator that requires a newer version of Kubernetes waits until the cluster has it.
+func TestClusterUpgraded(t *testing.T) {
+	cluster, r := &kubernetes{version: "v1.31.0"}, reconciler(t)
+	if verdict := verdictOf(t, r, about(csv("v1")), "InstallStrategy"); verdict != nil { // without a cluster, the question would panic
+		t.Errorf("An operator that requires no version does not ask for it: %s", word(verdict))
+	}
+	r.Discovery = cluster
+	c := csv("v1")
+	c.Spec.MinKubeVersion = "1.32.0"
+	if verdict := verdictOf(t, r, about(c), "InstallStrategy"); verdict == nil || verdict.Phase != olm.CSVPhasePending || verdict.Again == 0 {
+		t.Errorf("It checks again, since no event reports an upgrade: got %s, %+v", word(verdict), verdict)
+	}
+	cluster.version = "v1.32.0"
+	if verdict := verdictOf(t, r, about(c), "InstallStrategy"); verdict != nil {
+		t.Errorf("The upgraded cluster suffices: %s", word(verdict))
+	}
+}
+
+// TestAbsentTargets verifies that target namespaces that do not exist, or that are being deleted, are found and named.
+func TestAbsentTargets(t *testing.T) {
+	now := metav1.Unix(2000, 0)
+	ending := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ending", DeletionTimestamp: &now, Finalizers: []string{"example.com/holds"}}}
+	group := targets("there", "gone", "ending")
+	group.Namespace = "default"
+	s := about(csv("v1"))
+	r := reconciler(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "there"}}, ending, group)
+	if verdict := verdictOf(t, r, s, "OperatorGroup"); verdict != nil {
+		t.Fatalf("The others are used: %s", word(verdict))
+	}
+	v := &Verdict{Message: "Every deployment is available"}
+	s.nameAbsent(v)
+	want := "Every deployment is available. Target namespaces that do not exist or are being deleted: ending, gone. " +
+		"Create them, or remove them from OperatorGroup theirs"
+	if v.Message != want {
+		t.Errorf("got  %s\nwant %s", v.Message, want)
+	}
+	if absent, err := r.absent(t.Context(), []string{""}); err != nil || absent != nil {
+		t.Errorf("All namespaces are those that exist: %v, %v", absent, err)
+	}
+}
+
 func TestFaulty(t *testing.T) {
 	away := errors.New("away")
-	if verdict, err := installErrorVerdict(away); verdict != nil || !errors.Is(err, away) {
+	if verdict, err := about(csv("v1")).installErrorVerdict(away); verdict != nil || !errors.Is(err, away) {
 		t.Errorf("%s, %v: an error that is not the operator's fault is tried again", word(verdict), err)
 	}
 }

@@ -3,9 +3,6 @@ package csv
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +10,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -186,6 +185,7 @@ func TestPrune(t *testing.T) {
 		reason string
 		object client.Object
 		grant  *record.Grant
+		absent []string // target namespaces
 		stays  bool
 	}{
 		"Owned": {reason: "The CSV has no such Deployment any more.",
@@ -193,6 +193,8 @@ func TestPrune(t *testing.T) {
 		"Labelled": {reason: "A label is no proof.", object: &appsv1.Deployment{ObjectMeta: meta(owner.Namespace)}, stays: true},
 		"Former": {reason: "An owner of that name was another one.", stays: true,
 			object: &appsv1.Deployment{ObjectMeta: meta(owner.Namespace, metav1.OwnerReference{Name: owner.Name, Kind: "ClusterServiceVersion", UID: "before"})}},
+		"Terminating": {reason: "What is in a namespace that is being deleted goes with it: the operator may still have to clean up there.",
+			object: &rbacv1.Role{ObjectMeta: meta("other")}, grant: recorded("uid-1", false), absent: []string{"other"}, stays: true},
 		"Elsewhere": {reason: "No Deployment is in another namespace.", object: &appsv1.Deployment{ObjectMeta: meta("other")}, grant: recorded("uid-1", true), stays: true},
 		"Secret":    {reason: "Nor is a Secret.", object: &corev1.Secret{ObjectMeta: meta("other")}, grant: recorded("uid-1", true), stays: true},
 		"Recorded":  {reason: "It was written in a former target namespace.", object: &rbacv1.Role{ObjectMeta: meta("other")}, grant: recorded("uid-1", false)},
@@ -206,7 +208,7 @@ func TestPrune(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := reconciler(t, tc.object)
-			s := &situation{csv: owner, record: tc.grant, installer: func() (client.Client, error) { return r.Client, nil }}
+			s := &situation{csv: owner, record: tc.grant, absent: tc.absent, installer: func() (client.Client, error) { return r.Client, nil }}
 			if err := r.prune(t.Context(), s, install.Rendered{}); err != nil {
 				t.Fatal(err)
 			}

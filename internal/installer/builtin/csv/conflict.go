@@ -50,14 +50,16 @@ func (r *Reconciler) enqueueConflicting(ctx context.Context, o client.Object) []
 	})
 }
 
-// groupMoved is a predicate for OperatorGroup events that may start or end conflicts in other namespaces. It is narrow,
-// since each event makes enqueueConflicting list all CSVs of the cluster.
+// groupMoved is a predicate for OperatorGroup events that may start or end conflicts in other namespaces. Of a group that selects
+// namespaces by label, only the status changes with their labels. It is narrow, since each event makes enqueueConflicting list all
+// CSVs of the cluster.
 var groupMoved = predicate.Funcs{
 	CreateFunc: func(e event.CreateEvent) bool { return staticOf(e.Object) != nil },
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		const key = operatorsv1.OperatorGroupProvidedAPIsAnnotationKey
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			staticOf(e.ObjectNew) != nil && e.ObjectOld.GetAnnotations()[key] != e.ObjectNew.GetAnnotations()[key]
+		before, after := e.ObjectOld.(*operatorsv1.OperatorGroup), e.ObjectNew.(*operatorsv1.OperatorGroup)
+		return before.Generation != after.Generation || !slices.Equal(before.Status.Namespaces, after.Status.Namespaces) ||
+			staticOf(after) != nil && before.Annotations[key] != after.Annotations[key]
 	},
 }
 

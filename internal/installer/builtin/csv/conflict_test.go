@@ -241,6 +241,13 @@ func TestRivals(t *testing.T) {
 
 func TestConflictPredicates(t *testing.T) {
 	grown := func(g *operatorsv1.OperatorGroup) *operatorsv1.OperatorGroup { g.Generation++; return g }
+	selected := func(namespaces ...string) *operatorsv1.OperatorGroup {
+		out := targets()
+		out.Status.Namespaces = namespaces
+		return out
+	}
+	later := selected("a")
+	later.Status.LastUpdated = new(metav1.Unix(2000, 0))
 	annotated := targets("a")
 	annotated.Annotations = map[string]string{operatorsv1.OperatorGroupProvidedAPIsAnnotationKey: "Foo.v1.example.com"}
 	cases := map[string]struct {
@@ -253,6 +260,10 @@ func TestConflictPredicates(t *testing.T) {
 		"Annotated": {"That is our own writing.", groupMoved.Update(event.UpdateEvent{ObjectOld: targets("a"), ObjectNew: annotated}), false},
 		"StaticAnnotated": {"That is the administrator's.",
 			groupMoved.Update(event.UpdateEvent{ObjectOld: static("other", 1, ""), ObjectNew: static("other", 1, "Foo.v1.example.com")}), true},
+		"SelectsOther": {"A namespace was labelled: the spec stays the same.",
+			groupMoved.Update(event.UpdateEvent{ObjectOld: selected("a", "b"), ObjectNew: selected("b")}), true},
+		"SelectsSame": {"The rest of the status has no part in it.",
+			groupMoved.Update(event.UpdateEvent{ObjectOld: selected("a"), ObjectNew: later}), false},
 		"Moved":     {"Its targets may have changed.", groupMoved.Update(event.UpdateEvent{ObjectOld: targets("a"), ObjectNew: grown(targets("b"))}), true},
 		"GroupGone": {"What it had is free.", groupMoved.Delete(event.DeleteEvent{Object: targets("a")}), true},
 		"NewCSV":    {"It is the youngest.", ownershipEnded.Create(event.CreateEvent{Object: csv("v1")}), false},

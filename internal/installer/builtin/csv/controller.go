@@ -8,19 +8,17 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -60,10 +58,7 @@ type Reconciler struct {
 
 	Recorder events.EventRecorder
 
-	// Kubernetes is the version of the API server.
-	Kubernetes version.Info
-
-	// Discovery lists the kinds of the cluster.
+	// Discovery lists the kinds of the cluster, and returns its version of Kubernetes.
 	Discovery discovery.DiscoveryInterface
 
 	Now func() time.Time
@@ -93,6 +88,7 @@ type situation struct {
 	group        *operatorsv1.OperatorGroup // nil with a problem
 	groupProblem *condition.Problem
 	targets      []string
+	absent       []string // those of targets that do not exist or are being deleted
 
 	record *record.Grant    // nil if nothing was granted, nor written outside the namespace
 	plan   *olm.InstallPlan // that is to grant it, or nil
@@ -100,7 +96,7 @@ type situation struct {
 	static []*operatorsv1.OperatorGroup // static ones of other namespaces that overlap with the targets
 	rivals []rival
 
-	kubernetes string // version of the API server
+	kubernetes string // version of the API server, if the operator requires one
 
 	requirements []olm.RequirementStatus // nil until they have been read
 	explained    []olm.RequirementStatus // the same with detailed messages
@@ -148,7 +144,7 @@ func (r *Reconciler) read(ctx context.Context, csv *v1alpha1.ClusterServiceVersi
 	if err != nil {
 		return nil, err
 	}
-	out := &situation{csv: csv, csvs: csvs, kubernetes: r.Kubernetes.GitVersion}
+	out := &situation{csv: csv, csvs: csvs}
 	out.installer = sync.OnceValues(func() (client.Client, error) { return r.installer(ctx, out) })
 	if csv.Spec.Replaces != csv.Name {
 		out.running = csvchain.Running(csvs, csv.Spec.Replaces)

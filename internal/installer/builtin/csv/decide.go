@@ -82,7 +82,7 @@ func installModes(s *situation) (*Verdict, error) {
 			"OperatorGroup %s selects no namespace: add labels that match its selector to a namespace", s.group.Name)), nil
 	}
 	if err := install.SupportsGroup(s.csv, s.group, s.targets); err != nil {
-		return installErrorVerdict(err)
+		return s.installErrorVerdict(err)
 	}
 	return nil, nil
 }
@@ -90,20 +90,20 @@ func installModes(s *situation) (*Verdict, error) {
 // strategy rejects a CSV that cannot be installed as it is written.
 func strategy(s *situation) (*Verdict, error) {
 	if err := install.Validate(s.csv); err != nil {
-		return installErrorVerdict(err)
+		return s.installErrorVerdict(err)
 	}
 	if err := install.SupportsKubernetes(s.csv, s.kubernetes); err != nil {
-		return installErrorVerdict(err)
+		return s.installErrorVerdict(err)
 	}
 	return nil, nil
 }
 
 // installErrorVerdict returns the verdict on an error of the install package: Pending if the cluster may come to meet the
 // requirements, Failed if the CSV is at fault, otherwise the error.
-func installErrorVerdict(err error) (*Verdict, error) {
+func (s *situation) installErrorVerdict(err error) (*Verdict, error) {
 	if at, ok := errors.AsType[*install.Error](err); ok {
 		if at.Reason == v1alpha1.CSVReasonRequirementsNotMet {
-			return &Verdict{Phase: olm.CSVPhasePending, Reason: string(at.Reason), Message: at.Message}, nil
+			return &Verdict{Phase: olm.CSVPhasePending, Reason: string(at.Reason), Message: at.Message, Again: s.retry}, nil
 		}
 		return fails(string(at.Reason), at.Message), nil
 	}

@@ -10,6 +10,7 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,8 +28,30 @@ func (r *Reconciler) readGroup(ctx context.Context, s *situation) (err error) {
 	if s.group, s.groupProblem, err = operatorgroup.Find(ctx, r.Client, s.csv.Namespace); err != nil || s.groupProblem != nil {
 		return err
 	}
-	s.targets, err = operatorgroup.Targets(ctx, r.Client, s.group)
+	if s.targets, err = operatorgroup.Targets(ctx, r.Client, s.group); err != nil {
+		return err
+	}
+	s.absent, err = r.absent(ctx, s.targets)
 	return err
+}
+
+// absent returns those of some namespaces that do not exist or are being deleted. Nothing can be created in them.
+func (r *Reconciler) absent(ctx context.Context, names []string) ([]string, error) {
+	var out []string
+	for _, name := range names {
+		if name == metav1.NamespaceAll {
+			continue
+		}
+		found := namespace()
+		err := r.Client.Get(ctx, types.NamespacedName{Name: name}, found, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("getting namespace %s: %w", name, err)
+		}
+		if err != nil || !found.DeletionTimestamp.IsZero() {
+			out = append(out, name)
+		}
+	}
+	return out, nil
 }
 
 // readGrant reads the record of the operator, or, if an InstallPlan is still to grant it something, the InstallPlan.
@@ -121,6 +144,19 @@ func (r *Reconciler) staticGroups(ctx context.Context, csv *v1alpha1.ClusterServ
 		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
 	})
 	return out, nil
+}
+
+// readKubernetes reads the version of Kubernetes, if the operator requires one.
+func (r *Reconciler) readKubernetes(_ context.Context, s *situation) error {
+	if s.csv.Spec.MinKubeVersion == "" {
+		return nil
+	}
+	cluster, err := r.Discovery.ServerVersion()
+	if err != nil {
+		return fmt.Errorf("getting the version of the API server: %w", err)
+	}
+	s.kubernetes, s.retry = cluster.GitVersion, r.backOff(s)
+	return nil
 }
 
 // readRequirements reads whether the kinds that the operator owns and needs are on the cluster. The statuses have OLM's messages,

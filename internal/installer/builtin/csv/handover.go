@@ -14,7 +14,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -231,6 +230,11 @@ func (r *Reconciler) disarm(ctx context.Context, s *situation) error {
 		log.FromContext(ctx).Info("Deleted Deployment of a replaced ClusterServiceVersion", "deployment", d.Name)
 	}
 	return nil
+}
+
+// isOwner reports whether a CSV is an owner of an object.
+func isOwner(csv *v1alpha1.ClusterServiceVersion, o client.Object) bool {
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == csv.UID })
 }
 
 // isOnlyOwner reports whether the garbage collector deletes an object with a CSV.

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,12 +19,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 	"github.com/operator-status/operator-status/internal/kube"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/status/condition"
 )
@@ -42,12 +43,15 @@ func (r *Reconciler) backOff(s *situation) time.Duration {
 func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error) {
 	rendered, certificates, err := r.render(ctx, s)
 	if err != nil {
-		return installErrorVerdict(err)
+		return s.installErrorVerdict(err)
 	}
 	if s.grant() == nil || len(rendered.LeftOut) > 0 {
 		if verdict, err := r.permissions(ctx, s, rendered.LeftOut); verdict != nil || err != nil {
 			return verdict, err
 		}
+	}
+	if verdict, err := r.ownObjects(ctx, s, rendered); verdict != nil || err != nil {
+		return verdict, err
 	}
 	if verdict, err := r.replaceDeployments(ctx, s, rendered); verdict != nil || err != nil {
 		return verdict, err
@@ -75,13 +79,28 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 		return nil, err
 	}
 	verdict, err := r.health(ctx, s, rendered)
-	if verdict != nil {
-		verdict.Certificates = certificates
-		if at := certificates.RotateAt(); at != nil {
-			verdict.Again = max(time.Second, at.Sub(r.Now()))
-		}
+	if err != nil {
+		return nil, err
 	}
-	return verdict, err
+	s.nameAbsent(verdict)
+	verdict.certify(certificates, r.Now())
+	return verdict, nil
+}
+
+// nameAbsent adds the target namespaces in which nothing can be granted to the message of a verdict.
+func (s *situation) nameAbsent(v *Verdict) {
+	if len(s.absent) > 0 {
+		v.Message += fmt.Sprintf(". Target namespaces that do not exist or are being deleted: %s. Create them, or remove them from OperatorGroup %s",
+			messages.List(s.absent, maxListed, ", "), s.group.Name)
+	}
+}
+
+// certify adds the certificates of the operator to a verdict, which is due again when they have to be replaced.
+func (v *Verdict) certify(certificates install.Certificates, now time.Time) {
+	v.Certificates = certificates
+	if at := certificates.RotateAt(); at != nil {
+		v.Again = kube.Sooner(v.Again, max(time.Second, at.Sub(now)))
+	}
 }
 
 // installer returns the client that applies the objects. It reads the OperatorGroup, which determines the identity,
@@ -102,7 +121,7 @@ func (r *Reconciler) installer(ctx context.Context, s *situation) (client.Client
 }
 
 func (r *Reconciler) render(ctx context.Context, s *situation) (out install.Rendered, certificates install.Certificates, err error) {
-	in := install.Install{CSV: s.csv, Group: s.group, Targets: s.targets, CRDs: map[string]types.UID{}}
+	in := install.Install{CSV: s.csv, Group: s.group, Targets: s.targets, Absent: s.absent, CRDs: map[string]types.UID{}}
 	in.Grant = s.effectiveGrant(r.Trust)
 	if in.Config, err = r.config(ctx, s); err != nil {
 		return out, nil, err
@@ -127,19 +146,18 @@ func (r *Reconciler) render(ctx context.Context, s *situation) (out install.Rend
 	return out, in.Certificates, err
 }
 
-// config returns spec.config of the CSV's Subscription, or nil.
+// config returns spec.config of the CSV's Subscription, or nil. It stays the same while several report the CSV as installed: the operator would
+// be rolled out with each change of it.
 func (r *Reconciler) config(ctx context.Context, s *situation) (*olm.SubscriptionConfig, error) {
 	list := &v1alpha1.SubscriptionList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(s.csv.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", s.csv.Namespace, err)
 	}
-	for i := range list.Items {
-		sub := &list.Items[i]
-		if sub.Spec != nil && (sub.Name == s.csv.Annotations[v1alpha1.AnnotationSubscription] || sub.Status.InstalledCSV == s.csv.Name) {
-			return operatorgroup.Config(ctx, r.Reader, sub)
-		}
+	sub := csvchain.SubscriptionOf(s.csv, list.Items)
+	if sub == nil {
+		return nil, nil
 	}
-	return nil, nil
+	return operatorgroup.Config(ctx, r.Reader, sub)
 }
 
 // ensure applies an object unless it already has the desired state.
@@ -341,7 +359,7 @@ func takesLong(d *appsv1.Deployment, now time.Time) bool {
 func (r *Reconciler) because(ctx context.Context, d *appsv1.Deployment, why string) (string, error) {
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {
-		return why, nil //nolint:nilerr // the API server admits none that is invalid
+		return why, nil // the API server admits none that is invalid
 	}
 	var pods installer.Cluster
 	for _, list := range []installer.List{&appsv1.ReplicaSetList{}, &corev1.PodList{}} {

@@ -340,6 +340,33 @@ func TestHealth(t *testing.T) {
 	})
 }
 
+// TestCertify verifies that a verdict is due again when the certificates have to be replaced, unless it is due sooner.
+func TestCertify(t *testing.T) {
+	now := time.Unix(3000, 0)
+	due := func(after time.Duration) install.Certificates {
+		return install.Certificates{"foo": install.Certificate{RotateAt: now.Add(after)}}
+	}
+	for name, tc := range map[string]struct {
+		reason       string
+		again        time.Duration
+		certificates install.Certificates
+		want         time.Duration
+	}{
+		"None":     {"An operator without webhooks has no certificate.", slow, nil, slow},
+		"Settled":  {"Nothing else is awaited.", 0, due(time.Hour), time.Hour},
+		"Starting": {"The pods of a rollout are read again long before.", slow, due(time.Hour), slow},
+		"Overdue":  {"A certificate that has to be replaced now is replaced soon.", slow, due(-time.Hour), time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := &Verdict{Again: tc.again}
+			v.certify(tc.certificates, now)
+			if v.Again != tc.want || len(v.Certificates) != len(tc.certificates) {
+				t.Errorf("%s\nagain after %s with %d certificates; want %s", tc.reason, v.Again, len(v.Certificates), tc.want)
+			}
+		})
+	}
+}
+
 func TestRefused(t *testing.T) {
 	kind := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	for name, tc := range map[string]struct {

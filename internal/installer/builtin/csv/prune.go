@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -36,7 +35,8 @@ func (s *situation) prunedKinds() []client.ObjectList {
 }
 
 // prune deletes objects that were rendered for a CSV and no longer are, such as its roles in a former target namespace
-// or a Deployment that was removed.
+// or a Deployment that was removed. Those in a target namespace that is being deleted go with it: the operator may still have to
+// clean up there.
 func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.Rendered) error {
 	desired := map[record.Reference]bool{}
 	for _, o := range rendered.Objects {
@@ -48,7 +48,8 @@ func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.R
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
 			o := item.(client.Object)
-			if !install.IsRendered(o) || desired[referenceTo(r.Client.Scheme(), o)] || o.GetDeletionTimestamp() != nil || !r.isOurs(s, o) {
+			if !install.IsRendered(o) || desired[referenceTo(r.Client.Scheme(), o)] || o.GetDeletionTimestamp() != nil ||
+				slices.Contains(s.absent, o.GetNamespace()) || !r.isOurs(s, o) {
 				return nil
 			}
 			return r.deletePruned(ctx, s, o.DeepCopyObject().(client.Object))
@@ -63,7 +64,7 @@ func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.R
 // object can label it. In any case the garbage collector deletes the objects that the CSV owns; others are recorded.
 func (r *Reconciler) isOurs(s *situation, o client.Object) bool {
 	if o.GetNamespace() == s.csv.Namespace {
-		return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == s.csv.UID })
+		return isOwner(s.csv, o)
 	}
 	return s.record != nil && s.record.Wrote(referenceTo(r.Client.Scheme(), o), o.GetUID())
 }

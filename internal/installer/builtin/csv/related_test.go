@@ -77,6 +77,20 @@ func TestOfSubscription(t *testing.T) {
 	}
 }
 
+// TestCovering verifies that a CSV is enqueued when a namespace that its OperatorGroup names or may select appears.
+func TestCovering(t *testing.T) {
+	selecting := targets()
+	selecting.Namespace, selecting.Spec.Selector = "default", &metav1.LabelSelector{}
+	r := reconciler(t, csv("a1"), csv("b1", elsewhere), selecting, targets("named"))
+	for name, want := range map[string]string{"named": "a1 other/b1", "unnamed": "a1"} {
+		appeared := namespace()
+		appeared.Name = name
+		if got := names(r.covering(t.Context(), appeared)); got != want {
+			t.Errorf("namespace %s: got %q; want %q", name, got, want)
+		}
+	}
+}
+
 // names returns the sorted names of requests in namespace default.
 func names(requests []reconcile.Request) string {
 	var out []string

@@ -33,7 +33,7 @@ import (
 const concurrency = 8
 
 // SetupWithManager enqueues a CSV when it changes, or a related CSV, an object that it needs or
-// consists of, its grant, InstallPlan, Subscription or Probe, an OperatorGroup, or a namespace that one may select.
+// consists of, its grant, InstallPlan, Subscription or Probe, an OperatorGroup, or a namespace that one names or may select.
 // around restricts the reconciler to its lifecycle mode.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, around func(reconcile.Reconciler) reconcile.Reconciler) error {
 	for field, keys := range indexes {
@@ -60,7 +60,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, aro
 		Watches(&olm.InstallPlan{}, handler.EnqueueRequestsFromMapFunc(r.enqueueInstalled)).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.naming)).
-		WatchesMetadata(namespace(), handler.EnqueueRequestsFromMapFunc(r.selecting))
+		WatchesMetadata(namespace(), handler.EnqueueRequestsFromMapFunc(r.covering))
 	for _, part := range []client.Object{
 		&corev1.Service{}, &corev1.Secret{}, &operatorsv2.OperatorCondition{},
 		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
@@ -132,16 +132,16 @@ func (r *Reconciler) enqueueInstalled(_ context.Context, o client.Object) []reco
 	return out
 }
 
-// selecting enqueues the CSVs in namespaces whose OperatorGroup selects namespaces by label.
-func (r *Reconciler) selecting(ctx context.Context, _ client.Object) []reconcile.Request {
+// covering enqueues the CSVs in namespaces whose OperatorGroup names a namespace or selects namespaces by label.
+func (r *Reconciler) covering(ctx context.Context, o client.Object) []reconcile.Request {
 	list := &operatorsv1.OperatorGroupList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Failed to list the OperatorGroups that may select a namespace")
+		log.FromContext(ctx).Error(err, "Failed to list the OperatorGroups that may target a namespace")
 		return nil
 	}
 	var out []reconcile.Request
 	for i := range list.Items {
-		if list.Items[i].Spec.Selector != nil {
+		if spec := &list.Items[i].Spec; spec.Selector != nil || slices.Contains(spec.TargetNamespaces, o.GetName()) {
 			out = append(out, r.list(ctx, all, client.InNamespace(list.Items[i].Namespace))...)
 		}
 	}

@@ -36,7 +36,7 @@ func SupportsKubernetes(csv *v1alpha1.ClusterServiceVersion, cluster string) err
 	}
 	actual, err := semver.ParseTolerant(cluster)
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return nil // see above
 	}
 	actual.Pre = nil // a pre-release has the features of its version
 	if actual.LT(least) {

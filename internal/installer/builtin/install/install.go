@@ -33,6 +33,9 @@ type Install struct {
 	// Targets are the target namespaces of the operator. Nil, or the empty string among them, means all.
 	Targets []string
 
+	// Absent are those of Targets that do not exist or are being deleted. No permissions are granted there.
+	Absent []string
+
 	// Config is spec.config of the CSV's Subscription, or nil.
 	Config *olm.SubscriptionConfig
 

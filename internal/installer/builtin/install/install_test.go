@@ -186,6 +186,18 @@ func TestRender(t *testing.T) {
 				"Role b/foo.v1-foo-*", "RoleBinding b/foo.v1-foo-*",
 			},
 		},
+		"absent namespace": {
+			reason: "A target namespace that does not exist gets no Role.",
+			changes: []change{
+				withPermissions(grants("foo", rule("get", "pods"))), withTargets("operators", "a", "b"),
+				func(in *Install) { in.Absent = []string{"b"} },
+			},
+			want: []string{
+				"ServiceAccount operators/foo",
+				"Role operators/foo.v1-foo-*", "RoleBinding operators/foo.v1-foo-*",
+				"Role a/foo.v1-foo-*", "RoleBinding a/foo.v1-foo-*",
+			},
+		},
 		"all namespaces": {
 			reason:  "An operator of all namespaces gets a ClusterRole for its namespaced permissions, too.",
 			changes: []change{withPermissions(grants("foo", rule("get", "pods"))), withTargets("")},

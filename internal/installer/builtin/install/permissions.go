@@ -44,7 +44,7 @@ func serviceAccounts(in Install, out *Rendered) {
 	}
 }
 
-// permissions renders the namespaced permissions, in the CSV's namespace and in every target namespace.
+// permissions renders the namespaced permissions, in the CSV's namespace and in every target namespace that exists.
 func permissions(in Install, out *Rendered) {
 	lift := in.extendsPermissions()
 	for _, p := range distinct(in.Grant.Permissions) {
@@ -62,7 +62,7 @@ func permissions(in Install, out *Rendered) {
 			out.add(purpose+" in all namespaces", in.clusterRole(name, lifted)...)
 		default:
 			for _, target := range in.Targets {
-				if target != in.CSV.Namespace {
+				if target != in.CSV.Namespace && !slices.Contains(in.Absent, target) {
 					out.add(purpose+" in namespace "+target, in.role(target, name, p)...)
 				}
 			}
