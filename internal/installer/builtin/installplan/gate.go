@@ -1,6 +1,7 @@
 package installplan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -18,7 +19,6 @@ import (
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/isolation"
 	"github.com/operator-status/operator-status/internal/live"
-	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/operatorgroup"
 	"github.com/operator-status/operator-status/internal/optin"
 	"github.com/operator-status/operator-status/internal/upgradehold"
@@ -150,9 +150,10 @@ func (r *Reconciler) gather(ctx context.Context, namespace string, p *proposal) 
 		if err != nil {
 			return nil, err
 		}
-		if in.Request = allowing(u, subs.Items); in.Request != nil && !in.Uninstalled {
-			in.UpgradeHolds = gate.ByUsers(holds, holdv1alpha1.SubscribedOperator(in.Request.Namespace, in.Request.Name), r.Now())
-			in.Versions, in.Version = versionrange.Of(in.Request.Annotations), u.version
+		owner := csvchain.SubscriptionOf(u.running, subs.Items)
+		if in.Request = csvchain.Request(cmp.Or(allowing(u, subs.Items), owner)); owner != nil && !in.Uninstalled {
+			in.UpgradeHolds = gate.ByUsers(holds, holdv1alpha1.SubscribedOperator(owner.Namespace, owner.Name), r.Now())
+			in.Versions, in.Version = versionrange.Of(owner.Annotations), u.version
 		}
 		out = append(out, live.Update{Inputs: in, CSV: u.running, Account: new(p.account())})
 	}
@@ -196,20 +197,14 @@ func (r *Reconciler) operatorCondition(ctx context.Context, key types.Namespaced
 	return out, nil
 }
 
-// allowing returns the Subscription on which an administrator allows the target, else the one that has the running
-// CSV installed, or nil.
-func allowing(u update, subs []v1alpha1.Subscription) *operator.Request {
-	var out *v1alpha1.Subscription
+// allowing returns the Subscription on which a user allows the target, or nil. That ends no hold of another user.
+func allowing(u update, subs []v1alpha1.Subscription) *v1alpha1.Subscription {
 	for i := range subs {
-		sub := &subs[i]
-		if sub.Annotations[v1alpha1.AnnotationAllowUpgrade] == u.target {
-			return csvchain.Request(sub)
-		}
-		if sub.Status.InstalledCSV == u.running.Name || sub.Name == u.running.Annotations[v1alpha1.AnnotationSubscription] {
-			out = sub
+		if subs[i].Annotations[v1alpha1.AnnotationAllowUpgrade] == u.target {
+			return &subs[i]
 		}
 	}
-	return csvchain.Request(out)
+	return nil
 }
 
 // hasBegun reports whether a plan has written one of its CSVs. From then on it is resumed, whatever the gate decides:

@@ -1,6 +1,7 @@
 package installplan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -15,7 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/observed"
@@ -49,6 +52,13 @@ func subscribing(name, installed, allows string) *v1alpha1.Subscription {
 	if allows != "" {
 		out.Annotations = map[string]string{v1alpha1.AnnotationAllowUpgrade: allows}
 	}
+	return out
+}
+
+// freezing returns an UpgradeHold of a user for the operator of a Subscription.
+func freezing(subscription string) *holdv1alpha1.UpgradeHold {
+	out := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "audit"}}
+	out.Spec.Operator, out.Spec.Message = holdv1alpha1.SubscribedOperator("default", subscription), "An audit"
 	return out
 }
 
@@ -104,6 +114,11 @@ func TestDecide(t *testing.T) {
 		"BehindOneThatNeverRan": {reason: "Who does the work is asked, and not who was to follow it and failed.", replaces: map[string]string{"foo.v2": "foo.v1.5"},
 			there: []client.Object{running("foo.v1"), failing("foo.v1.5", "foo.v1"), subscribing("foo", "foo.v1", ""), probing("foo.v1", "False", "Foo is busy")},
 			want:  []string{"ProbeNotUpgradeable holds", "Foo is busy"}},
+		"HeldByUser": {reason: "Other users hold it, too.", replaces: foo,
+			there: []client.Object{running("foo.v1"), subscribing("foo", "foo.v1", ""), freezing("foo")}, want: []string{"HeldByUser holds", "An audit"}},
+		"AllowedToAnother": {reason: "The annotation of a Subscription ends no hold of another user, whichever Subscription has it.", replaces: foo,
+			there: []client.Object{running("foo.v1"), subscribing("foo", "foo.v1", ""), subscribing("bar", "", "foo.v2"), freezing("foo")},
+			want:  []string{"HeldByUser holds", "An audit"}},
 		"WithoutSubscription": {reason: "A plan that a user created for an operator without a Subscription is held like any other.", replaces: foo,
 			there: []client.Object{running("foo.v1"), probing("foo.v1", "False", "Foo is busy")},
 			want:  []string{"ProbeNotUpgradeable holds", "Foo is busy"}},
@@ -280,7 +295,8 @@ func TestAllowing(t *testing.T) {
 				subs = append(subs, *o.(*v1alpha1.Subscription))
 			}
 			got := ""
-			if sub := allowing(update{target: "foo.v2", running: tc.running}, subs); sub != nil {
+			u := update{target: "foo.v2", running: tc.running}
+			if sub := cmp.Or(allowing(u, subs), csvchain.SubscriptionOf(tc.running, subs)); sub != nil {
 				got = sub.Name
 			}
 			if got != tc.want {

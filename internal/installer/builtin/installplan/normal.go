@@ -25,7 +25,7 @@ func normal(scheme *runtime.Scheme, o *unstructured.Unstructured) (*unstructured
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 	}
-	if err := json.Unmarshal(raw, typed); err != nil {
+	if err := decode(raw, typed); err != nil {
 		return nil, fmt.Errorf("%s %s does not match the schema of its kind: %w", o.GetKind(), o.GetName(), err)
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
@@ -36,6 +36,17 @@ func normal(scheme *runtime.Scheme, o *unstructured.Unstructured) (*unstructured
 	out := &unstructured.Unstructured{Object: fields}
 	out.SetGroupVersionKind(gvk)
 	return out, nil
+}
+
+// decode decodes an object, and converts a panic in the code of its type to an error: that of a CatalogSource panics for an
+// empty updateStrategy.
+func decode(raw []byte, into runtime.Object) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("decoding panicked: %v", r)
+		}
+	}()
+	return json.Unmarshal(raw, into)
 }
 
 // withoutNulls removes fields that are null.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +19,7 @@ func TestNormal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	scheme.AddKnownTypes(v1alpha1.GroupVersion, &olm.CatalogSource{})
 	for name, tc := range map[string]struct {
 		reason string
 		in     map[string]any
@@ -48,6 +50,12 @@ func TestNormal(t *testing.T) {
 			reason: "An object that cannot be decoded as its kind returns an error.",
 			in:     map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": "x"},
 			err:    true,
+		},
+		"Panic": {
+			reason: "An object whose type panics returns an error, too.",
+			in: map[string]any{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource", "metadata": map[string]any{"name": "a"},
+				"spec": map[string]any{"updateStrategy": map[string]any{}}},
+			err: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,7 +52,7 @@ func (r *run) requirements(ctx context.Context) error {
 func (r *run) missing(ctx context.Context, b *record.Bundle) (out []string, err error) {
 	csv, err := csvOf(b, r.plan.Name, r.scope)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the dry run reports it
+		return nil, nil // the dry run reports it
 	}
 	spec := &csv.typed.Spec
 	add := func(format string, args ...any) {

@@ -114,7 +114,8 @@ func (r *Reconciler) solve(ctx context.Context, plan *olm.InstallPlan, group *op
 }
 
 // present returns the newest CSVs of a namespace in the form that the resolver uses, except incomplete ones. A CSV that
-// was applied by hand gets the package of the Subscription that adopted it, if any.
+// was applied by hand gets the package of the Subscription that adopted it, if any, and one whose installation has never begun the
+// version that runs in its place.
 func present(ctx context.Context, grants record.Grants, csvs map[string]*v1alpha1.ClusterServiceVersion,
 	subs []v1alpha1.Subscription) ([]resolve.Installed, error) {
 	complete := map[string]*v1alpha1.ClusterServiceVersion{}
@@ -128,6 +129,7 @@ func present(ctx context.Context, grants record.Grants, csvs map[string]*v1alpha
 	var out []resolve.Installed
 	for _, csv := range csvchain.Newest(complete) {
 		installed := resolve.InstalledOf(csv)
+		installed.Running = resolve.InPlaceOf(csv, csvs)
 		for i := range subs {
 			if sub := &subs[i]; installed.Package == "" && sub.Spec != nil && (sub.Status.CurrentCSV == csv.Name || sub.Status.InstalledCSV == csv.Name) {
 				installed.Package = sub.Spec.Package

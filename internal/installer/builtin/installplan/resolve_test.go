@@ -11,6 +11,7 @@ import (
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -104,5 +105,18 @@ func TestBundlesThatCannotBeHad(t *testing.T) {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestPresent verifies that a version whose installation has never begun is present with the one that runs in its place.
+func TestPresent(t *testing.T) {
+	running := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
+	running.Status.Phase = olm.CSVPhaseReplacing
+	running.Status.LastTransitions = []v1alpha1.ClusterServiceVersionTransition{{Phase: olm.CSVPhaseSucceeded}}
+	written := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v2"}}
+	written.Spec.Replaces, written.Status.Phase = running.Name, olm.CSVPhasePending
+	got, err := present(t.Context(), nil, map[string]*v1alpha1.ClusterServiceVersion{running.Name: running, written.Name: written}, nil)
+	if err != nil || len(got) != 1 || got[0].Name != "foo.v2" || got[0].Running == nil || got[0].Running.Name != "foo.v1" {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

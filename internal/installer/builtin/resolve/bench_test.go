@@ -44,6 +44,7 @@ func subscriptions(at int) []Subscription {
 }
 
 func benchmark(b *testing.B, subs []Subscription, choices int) {
+	b.Helper()
 	in := NamespaceState{Catalogs: large()}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -129,6 +129,13 @@ func update(name string, options ...option) *Installed {
 	return &i
 }
 
+// neverBegun returns a version whose installation has never started, and the one that runs in its place.
+func neverBegun(name, running string) *Installed {
+	out := update(name)
+	out.Running = update(running)
+	return out
+}
+
 // want is the expected result. Each choice is one line.
 type want struct {
 	Choices      []string

@@ -61,6 +61,9 @@ type candidates struct {
 
 	// providers lists the packages with a bundle that provides a kind; nil until needed.
 	providers map[property.GVK][]packageKey
+
+	// labelled lists the offers with a label, in order of preference; nil until needed.
+	labelled map[string][]*offer
 }
 
 type packageKey struct {
@@ -158,8 +161,19 @@ func channels(pkg *catalog.Package, preferred string) []*catalog.Channel {
 
 // meeting returns all offers that satisfy a need that is not a compound, in order of preference.
 func (m *candidates) meeting(n need) []*offer {
+	return m.withStaying(n, m.offered(n))
+}
+
+// offered returns the offers of catalogs that satisfy a need that is not a compound, in order of preference.
+func (m *candidates) offered(n need) []*offer {
+	if n.op == opLabel {
+		if m.labelled == nil {
+			m.indexLabels()
+		}
+		return m.labelled[n.label]
+	}
 	if out, ok := m.kinds[n.kind]; ok && n.op == opKind {
-		return m.withStaying(n, out)
+		return out
 	}
 	var out []*offer
 	for _, c := range m.readable() {
@@ -171,19 +185,22 @@ func (m *candidates) meeting(n need) []*offer {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *offer) int {
-		return cmp.Or(
-			cmp.Compare(a.rank, b.rank),
-			compareBool(a.sideline, b.sideline),
-			cmp.Compare(a.pkg, b.pkg),
-			cmp.Compare(a.channel.Name, b.channel.Name),
-			cmp.Compare(a.position, b.position),
-			cmp.Compare(a.name, b.name))
-	})
+	slices.SortStableFunc(out, byPreference)
 	if n.op == opKind {
 		m.kinds[n.kind] = out
 	}
-	return m.withStaying(n, out)
+	return out
+}
+
+// byPreference compares two offers of catalogs. The preferred one is first.
+func byPreference(a, b *offer) int {
+	return cmp.Or(
+		cmp.Compare(a.rank, b.rank),
+		compareBool(a.sideline, b.sideline),
+		cmp.Compare(a.pkg, b.pkg),
+		cmp.Compare(a.channel.Name, b.channel.Name),
+		cmp.Compare(a.position, b.position),
+		cmp.Compare(a.name, b.name))
 }
 
 // withStaying returns offers with those that stay and satisfy the need in front.
@@ -200,25 +217,21 @@ func (m *candidates) withStaying(n need, offers []*offer) []*offer {
 	return append(out, offers...)
 }
 
-// suspects returns the packages of a catalog that may have offers that satisfy a need.
+// suspects returns the packages of a catalog that may have offers that satisfy a need for a package or a kind.
 func (m *candidates) suspects(c catalog.Catalog, n need) []string {
-	switch n.op {
-	case opPackage:
+	if n.op == opPackage {
 		return []string{n.pkg}
-	case opKind:
-		if m.providers == nil {
-			m.indexKinds()
-		}
-		var out []string
-		for _, p := range m.providers[n.kind] {
-			if p.catalog == c.Key {
-				out = append(out, p.pkg)
-			}
-		}
-		return out
-	default:
-		return packagesWith(c.Content, func(b *catalog.Bundle) bool { return n.met(operator{properties: b.Properties}) })
 	}
+	if m.providers == nil {
+		m.indexKinds()
+	}
+	var out []string
+	for _, p := range m.providers[n.kind] {
+		if p.catalog == c.Key {
+			out = append(out, p.pkg)
+		}
+	}
+	return out
 }
 
 // indexKinds fills providers.
@@ -239,6 +252,26 @@ func (m *candidates) indexKinds() {
 				m.providers[k] = append(m.providers[k], packageKey{c.Key, name})
 			}
 		}
+	}
+}
+
+// indexLabels fills labelled.
+func (m *candidates) indexLabels() {
+	m.labelled = map[string][]*offer{}
+	hasLabel := func(b *catalog.Bundle) bool { return len(labels(b.Properties)) > 0 }
+	for _, c := range m.readable() {
+		for _, name := range packagesWith(c.Content, hasLabel) {
+			for _, o := range m.ofPackage(c, name) {
+				for _, label := range labels(o.properties) {
+					if known := m.labelled[label]; len(known) == 0 || known[len(known)-1] != o {
+						m.labelled[label] = append(known, o)
+					}
+				}
+			}
+		}
+	}
+	for _, offers := range m.labelled {
+		slices.SortStableFunc(offers, byPreference)
 	}
 }
 

@@ -126,9 +126,13 @@ func (e *entry) updates(name string, version semver.Version) bool {
 	return e.names(name) || !e.Bundle.Version.LT(version) && e.skipsOver(version)
 }
 
-// overtakes reports whether the entry is a newer version than one that was never installed, or replaces or skips it.
+// overtakes reports whether the entry can be installed in place of a version whose installation has never started: it is
+// newer, or replaces or skips it, and it can replace the version that runs.
 func (e *entry) overtakes(never Installed) bool {
-	return e.name != never.Name && (e.names(never.Name) || e.Bundle.Version.GT(never.Version))
+	if never.Running == nil || e.name == never.Name || !e.names(never.Name) && !e.Bundle.Version.GT(never.Version) {
+		return false
+	}
+	return e.updates(never.Running.Name, never.Running.Version)
 }
 
 func (e *entry) skipsOver(version semver.Version) bool {

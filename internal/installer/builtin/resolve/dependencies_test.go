@@ -1,6 +1,8 @@
 package resolve
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/operator-framework/operator-registry/alpha/property"
@@ -186,6 +188,34 @@ func TestDependencies(t *testing.T) {
 	})
 }
 
+// TestLabelsAreReadOnce verifies that the labels of the catalogs are read for the first need of a label, and not for each.
+func TestLabelsAreReadOnce(t *testing.T) {
+	labelled := func(names ...string) option {
+		return func(e *catalog.Entry) {
+			for _, name := range names {
+				has(raw(typeLabel, `{"label":"`+name+`"}`))(e)
+			}
+		}
+	}
+	visible := sources(source("community", singleBundle("bar.v1.0.0", labelled("dns", "dns", "proxy")), singleBundle("baz.v1.0.0", labelled("dns"))))
+	m := newCandidates(visible, "default")
+	found := func(label string) []string {
+		var out []string
+		for _, o := range m.meeting(need{op: opLabel, label: label}) {
+			out = append(out, o.name)
+		}
+		return out
+	}
+	want := []string{"bar.v1.0.0", "baz.v1.0.0"}
+	if got := found("dns"); !slices.Equal(got, want) {
+		t.Errorf("the label is found on %v; want %v", got, want)
+	}
+	visible[0].Content.Packages["bar"].Channels["stable"].Entries["bar.v1.0.0"].Bundle.Properties = nil
+	if got := found("proxy"); !slices.Equal(got, want[:1]) {
+		t.Errorf("the second label is found on %v; want %v, as read before", got, want[:1])
+	}
+}
+
 func TestExplanations(t *testing.T) {
 	const notSatisfiable = v1alpha1.ReasonConstraintsNotSatisfiable
 	run(t, map[string]testCase{
@@ -280,6 +310,13 @@ func TestExplanations(t *testing.T) {
 			in:     NamespaceState{Catalogs: sources(fooNeeding(requirements(needsPackage("bar", "recent"))))},
 			want: refused(v1alpha1.ReasonBundleInvalid, `foo.v1.0.0 has an unreadable olm.package.required: "recent" is not a valid version range: `+
 				`Could not get version from string: "recent"`),
+		},
+		"TooMany": {
+			reason: "A bundle with more requirements than any needs is reported, and these are not resolved.",
+			in: NamespaceState{Catalogs: sources(fooNeeding(requirements(constrains(
+				`{"any":{"constraints":[`+strings.Repeat(`{"package":{"packageName":"bar"}},`, maxNeeds)+`{"package":{"packageName":"bar"}}]}}`)),
+				singleBundle("bar.v1.0.0")))},
+			want: refused(v1alpha1.ReasonBundleInvalid, "foo.v1.0.0 has 1001 requirements, and the limit is 1000"),
 		},
 		"FailureMessage": {
 			reason: "The failure message of the constraint is quoted.",

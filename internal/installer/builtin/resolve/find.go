@@ -149,9 +149,9 @@ func versionsOf(line []*entry) string {
 func (c channelOffer) candidates(in Inputs, line []*entry) ([]*entry, *Problem) {
 	var out []*entry
 	switch {
-	case in.Installed != nil && in.Running != nil:
+	case in.Installed != nil && in.Installed.Running != nil:
 		for _, e := range line {
-			if !e.skipped && e.overtakes(*in.Installed) && e.updates(in.Running.Name, in.Running.Version) {
+			if !e.skipped && e.overtakes(*in.Installed) {
 				out = append(out, e)
 			}
 		}
@@ -174,7 +174,9 @@ func (c channelOffer) candidates(in Inputs, line []*entry) ([]*entry, *Problem) 
 			}
 		}
 		if len(out) == 0 {
-			return nil, invalid(in.Subscription, fmt.Sprintf("every entry of its channel %s is skipped by another", c.channel.Name))
+			// A channel without a cycle has a head, which is not skipped, so it is the range that leaves only skipped ones.
+			return nil, c.notAllowed(in.Subscription, fmt.Sprintf("of these, %s has only %s, which other bundles of the channel skip: "+
+				"to install a skipped one, set spec.startingCSV of the Subscription, for example to %s", c, versionsOf(line), line[0].name))
 		}
 	}
 	return out, nil

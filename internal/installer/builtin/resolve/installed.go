@@ -3,6 +3,7 @@ package resolve
 import (
 	"strings"
 
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/operator-framework/operator-registry/alpha/property"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -22,8 +23,25 @@ func InstalledOf(csv *v1alpha1.ClusterServiceVersion) Installed {
 	if err != nil {
 		return out // it was not installed from a catalog
 	}
-	out.Properties, out.Package = properties, csvchain.PackageIn(properties).Name
+	for _, p := range properties {
+		out.Properties = append(out.Properties, property.Property(p))
+	}
+	out.Package = csvchain.PackageIn(properties).Name
 	return out
+}
+
+// InPlaceOf returns the CSV that runs in place of the newest one of its chain, if the installation of that waits, or failed
+// before it started, or nil.
+func InPlaceOf(head *v1alpha1.ClusterServiceVersion, csvs map[string]*v1alpha1.ClusterServiceVersion) *Installed {
+	if csvchain.InstallStarted(head) || head.Status.Phase != olm.CSVPhasePending && head.Status.Phase != olm.CSVPhaseFailed {
+		return nil
+	}
+	running := csvchain.Running(csvs, head.Spec.Replaces)
+	if running == nil || !csvchain.Ran(running) {
+		return nil
+	}
+	out := InstalledOf(running)
+	return &out
 }
 
 // Served returns the kinds that CustomResourceDefinitions serve.

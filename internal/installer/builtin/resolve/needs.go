@@ -27,6 +27,10 @@ const (
 
 	// maxNesting limits the depth of nested constraints.
 	maxNesting = 32
+
+	// maxNeeds limits the requirements of one bundle, those in its compounds included. Bundles have far fewer, and the
+	// solver's timeout does not limit the time that it takes to find the offers for each.
+	maxNeeds = 1000
 )
 
 // op is the type of a need.
@@ -85,7 +89,20 @@ func needs(properties []property.Property) []need {
 		out = append(out, n)
 	}
 	slices.SortStableFunc(out, func(a, b need) int { return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.text, b.text)) })
-	return slices.CompactFunc(out, func(a, b need) bool { return a.op < opAll && a.op == b.op && a.text == b.text })
+	out = slices.CompactFunc(out, func(a, b need) bool { return a.op < opAll && a.op == b.op && a.text == b.text })
+	if n := countSimple(out); n > maxNeeds {
+		return []need{{op: opFault, reason: v1alpha1.ReasonBundleInvalid, text: fmt.Sprintf("has %d requirements, and the limit is %d", n, maxNeeds)}}
+	}
+	return out
+}
+
+// countSimple returns the number of needs that are not compounds, including those that are parts of compounds.
+func countSimple(all []need) int {
+	out := 0
+	for _, n := range all {
+		out += max(1, countSimple(n.parts))
+	}
+	return out
 }
 
 func readKind(value []byte) (need, error) {

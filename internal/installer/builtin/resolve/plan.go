@@ -13,7 +13,8 @@ import (
 
 // Plan returns the bundles for an InstallPlan that only lists the names of ClusterServiceVersions: those bundles, from
 // the preferred catalog if it has them, and their dependencies. A name that is present already needs nothing. If
-// another version of its package is present, the bundle must be an update of that.
+// another version of its package is present, the bundle must be an update of that or, if the installation of that has never
+// started, of the one that runs in its place.
 func Plan(names []string, namespace string, preferred types.NamespacedName, in NamespaceState) (Solution, *Problem) {
 	m := newCandidates(in.Catalogs, namespace)
 	var wanted []requested
@@ -87,7 +88,7 @@ func (m *candidates) find(name string, preferred types.NamespacedName, present [
 				if p == nil {
 					p = e.replacesByName(present)
 				}
-				if p != nil && !e.updates(p.Name, p.Version) {
+				if p != nil && !e.updates(p.Name, p.Version) && !e.overtakes(*p) {
 					instead = p
 					continue
 				}

@@ -61,6 +61,20 @@ func TestPlan(t *testing.T) {
 			in:     NamespaceState{Catalogs: chain(), Present: []Installed{installed("foo.v1.0.0")}},
 			want:   refused(notSatisfiable, "foo.v3.0.0 cannot be installed: the namespace has foo.v1.0.0, and foo.v3.0.0 does not replace it"),
 		},
+		"InPlaceOfOneThatNeverBegan": {
+			reason: "A version whose installation has never started is followed by one that can replace the running one.",
+			names:  []string{"foo.v3.0.0"},
+			in: NamespaceState{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v3.0.0", replaces("foo.v1.0.0"))),
+				Present: []Installed{*neverBegun("foo.v2.0.0", "foo.v1.0.0")}},
+			want: chosen("foo.v3.0.0 from stable of olm/community for foo.v2.0.0"),
+		},
+		"OlderThanOneThatNeverBegan": {
+			reason: "It is not followed by an older version, even if that can replace the running one.",
+			names:  []string{"foo.v1.5.0"},
+			in: NamespaceState{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v1.5.0", replaces("foo.v1.0.0"))),
+				Present: []Installed{*neverBegun("foo.v2.0.0", "foo.v1.0.0")}},
+			want: refused(notSatisfiable, "foo.v1.5.0 cannot be installed: the namespace has foo.v2.0.0, and foo.v1.5.0 does not replace it"),
+		},
 		"FirstCatalog": {
 			reason: "The first catalog that has the bundle is used.",
 			names:  []string{"foo.v2.0.0"},

@@ -4,6 +4,7 @@
 package resolve
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/blang/semver/v4"
@@ -43,10 +44,6 @@ type Subscription struct {
 	// Installed is the ClusterServiceVersion to update: the newest of this Subscription, installed or planned. Nil
 	// means that this is the first installation.
 	Installed *Installed
-
-	// Running is the ClusterServiceVersion that runs in place of Installed, if the installation of that has never started
-	// and it is to be skipped. An update must be able to replace Running, and must not be older than Installed.
-	Running *Installed
 }
 
 // NamespaceState is the state that the Subscriptions of a namespace share, as read at one moment.
@@ -75,6 +72,10 @@ type Installed struct {
 
 	// Planned is true if it is not installed yet.
 	Planned bool
+
+	// Running is the ClusterServiceVersion that runs in its place, if its installation has never started. A newer version
+	// may be installed instead if it can replace Running, and Resolve then chooses only among such versions.
+	Running *Installed
 }
 
 // Choice is a bundle to install.
@@ -145,9 +146,10 @@ func Resolve(in Inputs) (Solution, *Problem) {
 		return out, problem
 	}
 	if in.Installed != nil {
-		out.Newest = newest(allowed, *in.Installed)
+		running := *cmp.Or(in.Installed.Running, in.Installed)
+		out.Newest = newest(allowed, running)
 		if len(allowed) < len(line) {
-			if best := newest(line, *in.Installed); best != out.Newest {
+			if best := newest(line, running); best != out.Newest {
 				out.Beyond = best
 			}
 		}

@@ -252,6 +252,12 @@ func TestUpdate(t *testing.T) {
 			want: want{Newest: "foo.v2.0.0", Problem: &Problem{Reason: v1alpha1.ReasonConstraintsNotSatisfiable,
 				Message: "foo.v1.0.0 cannot be updated to foo.v2.0.0: foo.v2.0.0 requires package bar, which no visible catalog has"}},
 		},
+		"WithdrawnBeforeItBegan": {
+			reason: "A version whose installation has never started and that the catalog no longer has is followed by one that can replace the running one.",
+			sub:    Subscription{Installed: neverBegun("foo.v2.0.0", "foo.v1.0.0")},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v3.0.0", replaces("foo.v1.0.0")))},
+			want:   want{Choices: []string{"foo.v3.0.0 from stable of olm/community for foo.v2.0.0"}, Newest: "foo.v3.0.0"},
+		},
 		"SameKinds": {
 			reason: "An update may provide the same kinds as the bundle that it replaces.",
 			sub:    Subscription{Installed: update("foo.v1.0.0", provides("Foo"))},

@@ -24,6 +24,14 @@ func TestVersions(t *testing.T) {
 			want: refused(v1alpha1.ReasonVersionNotAllowed, `Annotation operatorstatus.io/version allows versions ">=4.0.0", and channel stable of package foo has `+
 				"none of them: it has 3.0.0, 2.0.0, 1.0.0"),
 		},
+		"OnlySkipped": {
+			reason: "It has a problem if every allowed version is skipped by one that is not allowed.",
+			sub:    Subscription{Versions: versionrange.Parse(">=1.0.0 <1.1.0")},
+			in:     NamespaceState{Catalogs: foo(bundle("foo.v1.0.0"), bundle("foo.v1.1.0", skips("foo.v1.0.0")))},
+			want: refused(v1alpha1.ReasonVersionNotAllowed, `Annotation operatorstatus.io/version allows versions ">=1.0.0 <1.1.0", and of these, `+
+				"channel stable of package foo has only 1.0.0, which other bundles of the channel skip: "+
+				"to install a skipped one, set spec.startingCSV of the Subscription, for example to foo.v1.0.0"),
+		},
 		"StartingCSV": {
 			reason: "Two settings that contradict each other are a problem.",
 			sub:    Subscription{Versions: versionrange.Parse("<3.0.0"), StartingCSV: "foo.v3.0.0"},

@@ -10,6 +10,7 @@ import (
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/operator-framework/operator-registry/alpha/property"
 	corev1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +23,6 @@ import (
 	"github.com/operator-status/operator-status/internal/status/condition"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 	"github.com/operator-status/operator-status/internal/versionrange"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // namespace holds everything that the Subscriptions of a namespace depend on, read at one moment. While Subscriptions
@@ -355,28 +355,18 @@ func (n *namespace) inputs(sub *v1alpha1.Subscription, head *v1alpha1.ClusterSer
 // skip skips a newest CSV whose installation never started, if the running one can be updated directly. As nothing of
 // the skipped one ever ran, this is safe, unlike an update of a failed one.
 func (n *namespace) skip(sub *v1alpha1.Subscription, res *result) {
-	running := n.inPlaceOf(res.head)
-	if running == nil || res.problem != nil {
+	if res.head == nil || res.problem != nil {
+		return
+	}
+	running := resolve.InPlaceOf(res.head, n.csvs)
+	if running == nil {
 		return
 	}
 	in := n.inputs(sub, res.head)
-	installed := resolve.InstalledOf(running)
-	in.Running = &installed
+	in.Installed.Running = running
 	if solution, problem := resolve.Resolve(in); problem == nil && len(solution.Choices) > 0 {
 		res.solution, res.skips = solution, true
 	}
-}
-
-// inPlaceOf returns the CSV that runs in place of a newest one whose installation waits, or failed before it started, or nil.
-func (n *namespace) inPlaceOf(head *v1alpha1.ClusterServiceVersion) *v1alpha1.ClusterServiceVersion {
-	if head == nil || csvchain.InstallStarted(head) || head.Status.Phase != olm.CSVPhasePending && head.Status.Phase != olm.CSVPhaseFailed {
-		return nil
-	}
-	running := csvchain.Running(n.csvs, head.Spec.Replaces)
-	if running == nil || !csvchain.Ran(running) {
-		return nil
-	}
-	return running
 }
 
 func (n *namespace) subscription(sub *v1alpha1.Subscription, head *v1alpha1.ClusterServiceVersion) resolve.Subscription {

@@ -9,9 +9,10 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/operator-framework/operator-registry/alpha/property"
-	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 )
 
 // contentOf returns a content that uses about that many MiB.

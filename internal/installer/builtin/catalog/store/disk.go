@@ -13,8 +13,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 )
 
 // disk stores catalog contents, which keeps their objects out of memory, and saves pulls after a restart of the manager.

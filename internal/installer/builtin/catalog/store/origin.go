@@ -5,6 +5,7 @@ import (
 	"io"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog"
 )
 
