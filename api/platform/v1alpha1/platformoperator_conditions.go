@@ -142,7 +142,7 @@ const (
 	ReasonSubscriptionAmbiguous = "SubscriptionAmbiguous"
 
 	// ReasonOLMNotFound means that the cluster has neither OLM nor the loops of operator-status.
-	// Remedy: install OLM, or the built-in loops with `kubectl apply --server-side -k config/lifecycle`.
+	// Remedy: install OLM, or the built-in loops: apply crds-lifecycle.yaml and install-lifecycle.yaml of the release.
 	ReasonOLMNotFound = "OLMNotFound"
 
 	// ReasonInstallModesUnsupported means that the operator supports neither all namespaces nor its own as target

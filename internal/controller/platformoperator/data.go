@@ -144,18 +144,49 @@ func (c composer) operator(ctx context.Context,
 	}
 	var out []*operatorsv1alpha1.ClusterServiceVersion
 	for _, name := range slices.Compact([]string{sub.Status.InstalledCSV, sub.Status.CurrentCSV}) {
-		if name == "" {
-			continue
+		if csv, err := c.csv(ctx, sub.Namespace, name); err != nil {
+			return nil, nil, err
+		} else if csv != nil {
+			out = append(out, csv)
 		}
-		csv := &operatorsv1alpha1.ClusterServiceVersion{}
-		if err := c.Reader.Get(ctx, types.NamespacedName{Namespace: sub.Namespace, Name: name}, csv); apierrors.IsNotFound(err) {
-			continue
-		} else if err != nil {
-			return nil, nil, fmt.Errorf("getting ClusterServiceVersion %s/%s: %w", sub.Namespace, name, err)
-		}
-		out = append(out, csv)
 	}
 	return sub, out, nil
+}
+
+// withReplaced returns CSVs and all that they replace, directly or not, and that still exist: the oldest first.
+func (c composer) withReplaced(ctx context.Context, csvs []*operatorsv1alpha1.ClusterServiceVersion) ([]*operatorsv1alpha1.ClusterServiceVersion, error) {
+	var out []*operatorsv1alpha1.ClusterServiceVersion
+	seen := map[string]bool{}
+	for _, csv := range csvs {
+		var line []*operatorsv1alpha1.ClusterServiceVersion
+		for csv != nil && !seen[csv.Name] {
+			seen[csv.Name] = true
+			line = append(line, csv)
+			var err error
+			if csv, err = c.csv(ctx, csv.Namespace, csv.Spec.Replaces); err != nil {
+				return nil, err
+			}
+		}
+		slices.Reverse(line)
+		out = append(out, line...)
+	}
+	return out, nil
+}
+
+// csv returns a CSV that was installed in a namespace, or nil.
+func (c composer) csv(ctx context.Context, namespace, name string) (*operatorsv1alpha1.ClusterServiceVersion, error) {
+	if name == "" {
+		return nil, nil
+	}
+	out := &operatorsv1alpha1.ClusterServiceVersion{}
+	err := c.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, out)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && out.IsCopied():
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("getting ClusterServiceVersion %s/%s: %w", namespace, name, err)
+	}
+	return out, nil
 }
 
 // collect adds the objects of a kind that count, except those that the PlatformOperator controls. If the manager cannot

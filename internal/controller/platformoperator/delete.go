@@ -140,10 +140,14 @@ func (c composer) uninstall(ctx context.Context, r v1alpha1.ResourceStatus) ([]p
 	return []platformoperatorstatus.Object{*left}, nil
 }
 
-// uninstallOperator deletes the CSVs of a Subscription, and returns those that it found.
+// uninstallOperator deletes the CSVs of a Subscription, and returns those that it found. Those that they replace are deleted
+// first: one that outlived them would be updated to them again.
 func (c composer) uninstallOperator(ctx context.Context, ref corev1.ObjectReference) ([]platformoperatorstatus.Object, error) {
 	_, csvs, err := c.operator(ctx, ref)
 	if err != nil {
+		return nil, err
+	}
+	if csvs, err = c.withReplaced(ctx, csvs); err != nil {
 		return nil, err
 	}
 	var out []platformoperatorstatus.Object

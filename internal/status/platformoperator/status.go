@@ -445,7 +445,7 @@ func (in Inputs) operatorProblem() *condition.Problem {
 		return in.Blocked
 	case in.NoOLM:
 		return &condition.Problem{Reason: v1alpha1.ReasonOLMNotFound,
-			Message: "The cluster does not serve Subscriptions: install OLM, or the built-in loops of operator-status (kubectl apply -k config/lifecycle)"}
+			Message: "The cluster does not serve Subscriptions: install OLM, or the built-in loops of operator-status (crds-lifecycle.yaml and install-lifecycle.yaml of the release)"}
 	case in.Observes() && in.Subscription == nil:
 		return in.unobserved()
 	case in.modesUnsupported():

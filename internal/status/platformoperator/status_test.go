@@ -968,7 +968,7 @@ func othersRows() map[string]statusRow {
 		problem("subscription", "KindNotFound", "Subscription foo/foo: the cluster does not serve the kind")(in)
 	}
 	const install = "The cluster does not serve Subscriptions: install OLM, or the built-in loops of operator-status " +
-		"(kubectl apply -k config/lifecycle)"
+		"(crds-lifecycle.yaml and install-lifecycle.yaml of the release)"
 	return map[string]statusRow{
 		"Older": {
 			reason: "The oldest PlatformOperator of a package stays active, and reports the others.",
