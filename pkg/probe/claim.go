@@ -17,8 +17,8 @@ import (
 )
 
 // Claim sets spec.manager of the operator's Probe to operator: from then on only the operator writes its status. It
-// creates the Probe if it does not exist, owned by the ClusterServiceVersion of the same name if that kind is served.
-// SetUpgradeable and Update do the same.
+// creates the Probe if it does not exist, owned by the ClusterServiceVersion of the same name if that kind is served. A
+// Probe that operator-status made from ProbePolicies is emptied. SetUpgradeable and Update do the same.
 //
 // It returns ErrCRDAnnotations or ErrProbeResources if the Probe belongs to another writer, ErrNoCSV if neither the Probe
 // nor its ClusterServiceVersion exists, ErrNotServed, ErrUnknownOperator, or the error of a request.
@@ -53,6 +53,8 @@ func (c *Client) claim(ctx context.Context, own identity) (*v1alpha1.Probe, erro
 	switch {
 	case desired.Spec.Manager == v1alpha1.ManagerCRDAnnotations:
 		return nil, ErrCRDAnnotations
+	case desired.Spec.Manager == v1alpha1.ManagerPolicy:
+		return c.takeOver(ctx, actual, own)
 	case len(desired.Spec.ProbeResources) > 0:
 		return nil, ErrProbeResources
 	case desired.Spec.Manager == v1alpha1.ManagerOperator && equality.Semantic.DeepEqual(desired.Spec.Operator, own.operator):
@@ -60,6 +62,21 @@ func (c *Client) claim(ctx context.Context, own identity) (*v1alpha1.Probe, erro
 	}
 	desired.Spec.Manager, desired.Spec.Operator = v1alpha1.ManagerOperator, own.operator
 	return patch(actual, desired, func(o client.Object, p client.Patch) error { return c.client.Patch(ctx, o, p) })
+}
+
+// takeOver makes a Probe that was made from ProbePolicies the operator's: an operator that reports itself takes precedence
+// over them. The status is emptied, too: the objects in it hold updates because of the policies, and would until the operator
+// releases each of them.
+func (c *Client) takeOver(ctx context.Context, actual *v1alpha1.Probe, own identity) (*v1alpha1.Probe, error) {
+	desired := actual.DeepCopy()
+	desired.Spec = &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator, Operator: own.operator}
+	taken, err := patch(actual, desired, func(o client.Object, p client.Patch) error { return c.client.Patch(ctx, o, p) })
+	if err != nil {
+		return nil, err
+	}
+	desired = taken.DeepCopy()
+	desired.Status = v1alpha1.ProbeStatus{}
+	return patch(taken, desired, func(o client.Object, p client.Patch) error { return c.client.Status().Patch(ctx, o, p) })
 }
 
 func (c *Client) create(ctx context.Context, own identity) (*v1alpha1.Probe, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -60,28 +61,53 @@ func (c *Client) Release(ctx context.Context, object Object) error {
 	return c.Update(ctx, func(probe *v1alpha1.Probe) { c.report(probe, object) })
 }
 
-// report writes the objects that hold updates: those in the status, unless they are released, and those of this process.
-func (c *Client) report(probe *v1alpha1.Probe, released Object) {
-	held := map[Object]string{}
+// Held returns the objects that the Probe lists as holding updates, also since before this process started. Call it when the operator
+// starts, and Release for each that was deleted meanwhile: nothing else would release it. It returns the errors of Get, but none if the Probe
+// does not exist.
+func (c *Client) Held(ctx context.Context) ([]Object, error) {
+	probe, err := c.Get(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sorted(listed(probe)), nil
+}
+
+// listed returns the objects in a status that hold updates, each with its message.
+func listed(probe *v1alpha1.Probe) map[Object]string {
+	out := map[Object]string{}
 	for _, r := range probe.Status.ProbeResources {
 		if r.Blocking && r.Name != "" {
-			held[Object{Resource: r.Resource, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}] = strings.Join(r.Reasons, ", ")
+			out[Object{Resource: r.Resource, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}] = strings.Join(r.Reasons, ", ")
 		}
 	}
+	return out
+}
+
+func sorted(held map[Object]string) []Object {
+	out := make([]Object, 0, len(held))
+	for object := range held {
+		out = append(out, object)
+	}
+	slices.SortFunc(out, func(a, b Object) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+	})
+	return out
+}
+
+// report writes the objects that hold updates: those in the status, unless they are released, and those of this process.
+func (c *Client) report(probe *v1alpha1.Probe, released Object) {
+	held := listed(probe)
 	delete(held, released)
 	for object, message := range c.held {
 		held[object] = message
 	}
-	objects := make([]Object, 0, len(held))
-	for object := range held {
-		objects = append(objects, object)
-	}
-	slices.SortFunc(objects, func(a, b Object) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
-	})
-	listed := objects[:min(len(objects), v1alpha1.MaxStatusProbeResources)]
+	objects := sorted(held)
+	shown := objects[:min(len(objects), v1alpha1.MaxStatusProbeResources)]
 	probe.Status.ProbeResources = nil
-	for _, o := range listed {
+	for _, o := range shown {
 		entry := v1alpha1.ProbeResourceStatus{Resource: o.Resource, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Blocking: true}
 		if held[o] != "" {
 			entry.Reasons = []string{held[o]}
@@ -89,7 +115,7 @@ func (c *Client) report(probe *v1alpha1.Probe, released Object) {
 		probe.Status.ProbeResources = append(probe.Status.ProbeResources, entry)
 	}
 	n := int32(len(objects))
-	probe.Status.Summary = &v1alpha1.ProbeSummary{Total: n, NotUpgradeable: n, Omitted: n - int32(len(listed))}
+	probe.Status.Summary = &v1alpha1.ProbeSummary{Total: n, NotUpgradeable: n, Omitted: n - int32(len(shown))}
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionUpgradeable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAllUpgradeable, Message: "No object holds updates",
 		ObservedGeneration: probe.Generation, LastTransitionTime: metav1.NewTime(c.options.now()),

@@ -69,6 +69,32 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// TestHeld verifies that an operator that starts knows the objects that hold, so that it can release those that were deleted meanwhile.
+func TestHeld(t *testing.T) {
+	o := start(t, cluster, csv(t))
+	held := func() []probe.Object {
+		t.Helper()
+		out, err := o.Held(t.Context())
+		must(t, err)
+		return out
+	}
+	if got := held(); len(got) > 0 {
+		t.Errorf("%v hold before the Probe exists", got)
+	}
+	must(t, o.Hold(t.Context(), heldFoo("b"), "migrating"))
+	must(t, o.Hold(t.Context(), heldFoo("a"), ""))
+	o.Client = o.with(t, o.client)
+	if diff := cmp.Diff([]probe.Object{heldFoo("a"), heldFoo("b")}, held()); diff != "" {
+		t.Errorf("after a restart (-want +got):\n%s", diff)
+	}
+	for _, gone := range held() {
+		must(t, o.Release(t.Context(), gone))
+	}
+	if c := upgradeable(actual(t, o.key)); c.Status != metav1.ConditionTrue {
+		t.Errorf("after all were released, it is %s: %s", c.Status, c.Message)
+	}
+}
+
 // TestHoldInvalid verifies that what no Probe could list is refused, and that a long message is shortened.
 func TestHoldInvalid(t *testing.T) {
 	o := start(t, cluster, csv(t))

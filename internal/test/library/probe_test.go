@@ -114,10 +114,12 @@ func TestServed(t *testing.T) {
 // TestClaim verifies which Probes an operator takes over, and which error it gets for others.
 func TestClaim(t *testing.T) {
 	resources := []v1alpha1.ProbeResource{{Name: "foos.example.com", Upgradeable: "!Migrating"}}
+	held := v1alpha1.ProbeStatus{ObservedGeneration: 1, ProbeResources: []v1alpha1.ProbeResourceStatus{{Resource: "foos.example.com", Name: "a", Blocking: true}}}
 	cases := map[string]struct {
 		reason string
 		create bool
 		spec   *v1alpha1.ProbeSpec
+		status v1alpha1.ProbeStatus
 		want   error
 	}{
 		"Absent":    {reason: "A missing Probe is created."},
@@ -125,6 +127,9 @@ func TestClaim(t *testing.T) {
 		"EmptySpec": {reason: "A Probe with an empty spec is claimed.", create: true, spec: &v1alpha1.ProbeSpec{}},
 		"Other":     {reason: "Other fields of the spec are kept.", create: true, spec: &v1alpha1.ProbeSpec{ServiceAccountName: "foo"}},
 		"Claimed":   {reason: "A Probe that an earlier pod claimed is used unchanged.", create: true, spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerOperator}},
+		"Policy": {reason: "A Probe that operator-status created from policies is claimed without their fields and their status.", create: true,
+			spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerPolicy, ProbeResources: resources, Isolation: v1alpha1.IsolationPod,
+				Settle: &metav1.Duration{Duration: time.Hour}}, status: held},
 		"Annotations": {reason: "A Probe that operator-status created from annotations is refused.", create: true,
 			spec: &v1alpha1.ProbeSpec{Manager: v1alpha1.ManagerCRDAnnotations, ProbeResources: resources}, want: probe.ErrCRDAnnotations},
 		"AnnotationsEmpty": {reason: "A Probe created from annotations is refused even if it has no resources.", create: true,
@@ -136,7 +141,10 @@ func TestClaim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			key := csv(t)
 			if tc.create {
-				cluster.Create(t, &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: tc.spec})
+				p := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: tc.spec.DeepCopy()}
+				cluster.Create(t, p)
+				p.Status = tc.status
+				must(t, cluster.Client.Status().Update(t.Context(), p))
 			}
 			o := start(t, cluster, key)
 			before := time.Now()
@@ -158,12 +166,15 @@ func TestClaim(t *testing.T) {
 				return
 			}
 			want := &v1alpha1.ProbeSpec{}
-			if tc.spec != nil {
+			if tc.spec != nil && tc.spec.Manager != v1alpha1.ManagerPolicy {
 				want = tc.spec.DeepCopy()
 			}
 			want.Manager = v1alpha1.ManagerOperator
 			if diff := cmp.Diff(want, got.Spec); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(v1alpha1.ProbeStatus{}, got.Status); diff != "" {
+				t.Errorf("%s The status (-want +got):\n%s", tc.reason, diff)
 			}
 			if !tc.create && !metav1.IsControlledBy(got, ownerOf(t, key)) {
 				t.Errorf("the Probe is not deleted with its ClusterServiceVersion: %+v", got.OwnerReferences)
