@@ -104,7 +104,7 @@ func broken(ctx context.Context, c client.Reader, plan *olm.InstallPlan, step *o
 	return []operator.Blocker{{
 		Impact: operator.Broken, By: "InstallPlan " + plan.Namespace + "/" + plan.Name, Reason: reason,
 		Cause: fmt.Sprintf("The new CustomResourceDefinition %s %s", object.GetName(), why),
-		Steps: []operator.Step{{To: "To see the custom resources", Command: "kubectl get " + object.GetName() + " -A"}},
+		Steps: []operator.Step{{To: "To see the custom resources", Command: operator.Command("kubectl get %s -A", object.GetName())}},
 	}}, nil
 }
 

@@ -84,7 +84,7 @@ func (o *options) printCheck(flags *get.PrintFlags, operators []operator.Operato
 	results := checked(operators, now, format == "wide")
 	o.printOperatorTable(results, noHeaders, format == "wide")
 	if worst := operators[0]; resultOf(worst) != allClear {
-		fmt.Fprintln(o.ErrOut, messages.Line("What to do: "+explaining(worst)))
+		fmt.Fprintln(o.ErrOut, messages.Line("What to do: "+o.explaining(worst)))
 	}
 	return nil
 }

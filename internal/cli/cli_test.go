@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/get"
 
@@ -113,7 +114,8 @@ func tree() operator.Node {
 func output(t *testing.T, width uint, print func(*options) error) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := print(&options{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, width: width}); err != nil {
+	o := &options{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &out}, width: width, flags: genericclioptions.NewConfigFlags(true)}
+	if err := print(o); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

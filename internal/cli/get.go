@@ -87,7 +87,7 @@ func (o *options) watch(ctx context.Context, flags *get.PrintFlags, names []stri
 		return err != nil, err
 	})
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // that is how a watch ends
+		return nil // that is how a watch ends
 	}
 	return err
 }

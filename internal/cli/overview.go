@@ -138,14 +138,24 @@ func (o *options) summarize(operators []operator.Operator) {
 	}
 	text := counted(operators, statusOf)
 	if worst := worstFirst(operators)[0]; !statusOf(worst).isWell() {
-		text += ". To see why: " + explaining(worst)
+		text += ". To see why: " + o.explaining(worst)
 	}
 	fmt.Fprintln(o.ErrOut, messages.Line(text))
 }
 
-// explaining returns the command that explains an operator.
-func explaining(op operator.Operator) string {
-	return "kubectl operator-status why " + op.Name + " -n " + op.Namespace
+// explaining returns the command that explains an operator of the cluster or archives that were read.
+func (o *options) explaining(op operator.Operator) string {
+	out := []string{operator.Command("kubectl operator-status why %s -n %s", op.Name, op.Namespace)}
+	for _, file := range o.from {
+		out = append(out, operator.Command("--from=%s", file))
+	}
+	if file := *o.flags.KubeConfig; file != "" {
+		out = append(out, operator.Command("--kubeconfig=%s", file))
+	}
+	if name := *o.flags.Context; name != "" {
+		out = append(out, operator.Command("--context=%s", name))
+	}
+	return strings.Join(out, " ")
 }
 
 // counted returns how many operators have each status, for example "1 broken, 2 up to date".

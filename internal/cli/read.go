@@ -90,7 +90,13 @@ func (o *options) describe(ctx context.Context, c *installer.Cluster, by func(in
 	}
 	slices.Sort(c.Unread)
 	c.Unread = slices.Compact(c.Unread)
-	return o.installers.Explain(*c, operators, o.now()), nil
+	out := o.installers.Explain(*c, operators, o.now())
+	for _, op := range out {
+		for _, kind := range op.Unread {
+			o.warnUnread(kind)
+		}
+	}
+	return out, nil
 }
 
 // mostNamespaces is the number of namespaces from which pods are read one by one. With more, one read of all costs less.
@@ -104,14 +110,14 @@ func isUnread(err error) bool {
 // warnUnread prints that the objects of a kind could not be read.
 func (o *options) warnUnread(kind string) {
 	if len(o.from) > 0 {
-		o.warn("the archive has no " + kind)
+		o.warn("the archive lacks some or all " + kind)
 	} else {
 		o.warn("you may not list " + kind)
 	}
 }
 
 // readAll reads the kinds concurrently. A kind that the user may not read is left out and noted, unless nothing can be shown
-// without it, and one that is not installed is left out.
+// without it, and one that is not installed is left out. One of which an archive has objects that cannot be read is noted, too.
 func readAll(ctx context.Context, c lister, kinds []installer.Kind, namespace string) (installer.Cluster, error) {
 	parts, errs := make([]installer.Cluster, len(kinds)), make([]error, len(kinds))
 	var group sync.WaitGroup
@@ -125,6 +131,9 @@ func readAll(ctx context.Context, c lister, kinds []installer.Kind, namespace st
 		switch {
 		case err == nil:
 			out.Objects = append(out.Objects, parts[i].Objects...)
+			if a, ok := c.(*archive.Archive); ok && a.Incomplete(k.GroupVersionKind) {
+				out.Unread = append(out.Unread, k.Plural)
+			}
 		case apierrors.IsNotFound(err): // it is not installed
 		case isUnread(err) && (!k.Required || !apierrors.IsForbidden(err)):
 			out.Unread = append(out.Unread, k.Plural)

@@ -189,7 +189,7 @@ status: {state: UpgradePending, currentCSV: foo.v2, installedCSV: foo.v1}
 		"Folder": {"Whoever wrote it may have left out the rest.", "why", nil, 1,
 			"blocks it without its ClusterServiceVersions, InstallPlans, OperatorConditions, CatalogSources"},
 		"GatherWithoutDeployments": {"They are not shown.", "tree", map[string]string{"notes.txt": "you may not list deployments.apps\n"}, 0,
-			"Warning: the archive has no Deployments; "},
+			"Warning: the archive lacks some or all Deployments; "},
 		"Gather": {"It has written all that there was.", "why", map[string]string{"notes.txt": "\n"}, 3, "(CatalogSourceNotFound)"},
 		"GatherWithoutRights": {"It says what it could not read.", "why", map[string]string{
 			"notes.txt": "you may not list catalogsources.operators.coreos.com\nyou may not list clusterserviceversions.operators.coreos.com\n",

@@ -59,7 +59,7 @@ func (o *options) serverVersions(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if len(cluster.Unread) > 0 {
-		return nil, errors.New("the version of operator-status on the cluster is unknown: you may not list Deployments")
+		return nil, errors.New("the version of operator-status on the cluster is unknown: its Deployments cannot be listed")
 	}
 	var out []string
 	for _, d := range installer.Values[appsv1.Deployment](cluster) {

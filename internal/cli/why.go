@@ -62,7 +62,7 @@ func codeOf(i operator.Impact) exit {
 
 // explain prints the blockers of an operator. It wraps sentences at the width of a terminal, but not commands, which are copied.
 func (o *options) explain(op operator.Operator, now time.Time) {
-	fmt.Fprintln(o.Out, wrapped(fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op)), "", o.width))
+	fmt.Fprintln(o.Out, wrapped(messages.Line(fmt.Sprintf("%s/%s: %s", op.Namespace, op.Name, summary(op))), "", o.width))
 	all := slices.Concat(op.Blockers, op.WouldHold, op.Notices)
 	for i, b := range all {
 		number := ""
@@ -73,7 +73,7 @@ func (o *options) explain(op operator.Operator, now time.Time) {
 		o.print(wrapped(number+heading(b, now), "", o.width)+"\n", string(b.Impact), len(number))
 		fmt.Fprintln(o.Out, wrapped(strings.TrimRight(messages.Line(b.Cause), "."), "  ", o.width))
 		for _, s := range b.Steps {
-			fmt.Fprintf(o.Out, "  %s:\n    %s\n", s.To, s.Command)
+			fmt.Fprintf(o.Out, "  %s:\n    %s\n", s.To, messages.Line(s.Command))
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package installer
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -30,7 +28,7 @@ func HeldBy(h gate.Hold, probe *v1alpha1.Probe) operator.Blocker {
 func stepsReleasing(h gate.Hold) []operator.Step {
 	switch {
 	case h.By.Kind == "OperatorCondition" && h.Override == (gate.Override{}):
-		return []operator.Step{{To: toRelease, Command: fmt.Sprintf("kubectl operator-status release -n %s %s", h.By.Namespace, h.By.Name)}}
+		return []operator.Step{{To: toRelease, Command: operator.Command("kubectl operator-status release -n %s %s", h.By.Namespace, h.By.Name)}}
 	case h.By.Kind == holdv1alpha1.UpgradeHoldKind:
 		return []operator.Step{deletingHold(h.By.Name)}
 	}
@@ -39,16 +37,21 @@ func stepsReleasing(h gate.Hold) []operator.Step {
 
 // deletingHold returns the step that deletes the UpgradeHold of a user.
 func deletingHold(name string) operator.Step {
-	return operator.Step{To: toRelease, Command: "kubectl delete upgradehold.operatorstatus.io " + name}
+	return operator.Step{To: toRelease, Command: operator.Command("kubectl delete upgradehold.operatorstatus.io %s", name)}
 }
 
-// HeldWith returns the blockers that an UpgradeHold reports.
+// HeldWith returns the blockers that an UpgradeHold reports. A cause that states no time is as old as the hold.
 func HeldWith(h holdv1alpha1.UpgradeHold) []operator.Blocker {
 	var out []operator.Blocker
+	var since metav1.Time
+	if held := meta.FindStatusCondition(h.Status.Conditions, holdv1alpha1.ConditionHeld); held != nil {
+		since = held.LastTransitionTime
+	}
 	for _, cause := range h.Status.Holds {
 		b := operator.Blocker{
 			Impact: operator.Held, By: cause.By, Reason: cause.Reason, Cause: cause.Message,
-			Steps: []operator.Step{{To: "To see why, and how to update anyway", Command: "kubectl get upgradehold.operatorstatus.io " + h.Name + " -o jsonpath='{.status.message}'"}},
+			Since: since,
+			Steps: []operator.Step{{To: "To see why, and how to update anyway", Command: operator.Command("kubectl get upgradehold.operatorstatus.io %s -o jsonpath='{.status.message}'", h.Name)}},
 		}
 		if cause.Since != nil {
 			b.Since = *cause.Since
@@ -162,7 +165,7 @@ func (Installers) Orphans(c Cluster) []operator.Operator {
 			continue
 		}
 		b := blockedBy(&probe, *synced)
-		remove := fmt.Sprintf("kubectl delete probe.operators.coreos.com -n %s %s", probe.Namespace, probe.Name)
+		remove := operator.Command("kubectl delete probe.operators.coreos.com -n %s %s", probe.Namespace, probe.Name)
 		b.Steps = append(b.Steps, operator.Step{To: "To remove it", Command: remove})
 		out = append(out, operator.Operator{
 			Namespace: probe.Namespace, Name: probe.Name, State: operator.NotInstalled,

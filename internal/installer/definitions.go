@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/operator"
@@ -46,7 +48,7 @@ func misspelt(c Cluster) map[string][]operator.Blocker {
 				Impact: operator.Notice, By: "CustomResourceDefinition " + crd.Name, Reason: "UnknownAnnotation",
 				Cause: fmt.Sprintf("Annotation %s of CustomResourceDefinition %s has no effect. Its author may mean %s or %s",
 					key, crd.Name, v1alpha1.AnnotationUpgradeable, v1alpha1.AnnotationImportant),
-				Steps: []operator.Step{{To: "To see it", Command: "kubectl get customresourcedefinition " + crd.Name + " -o yaml"}},
+				Steps: []operator.Step{{To: "To see it", Command: operator.Command("kubectl get customresourcedefinition %s -o yaml", crd.Name)}},
 			})
 		}
 	}
@@ -65,8 +67,31 @@ func terminating(c Cluster) map[string][]operator.Blocker {
 			Impact: operator.Broken, By: "CustomResourceDefinition " + crd.Name, Reason: ReasonTerminating, Since: *crd.DeletionTimestamp,
 			Cause: fmt.Sprintf("CustomResourceDefinition %s is being deleted with its custom resources, and no new ones can be created. "+
 				"The deletion waits for the finalizers of those that are left", crd.Name),
-			Steps: []operator.Step{{To: "To see them and their finalizers", Command: "kubectl get " + crd.Name + " -A -o yaml"}},
+			Steps: []operator.Step{{To: "To see them and their finalizers", Command: operator.Command("kubectl get %s -A -o yaml", crd.Name)}},
 		}}
 	}
 	return out
+}
+
+// UnreadOf returns those of some kinds that may not be read although the cluster has them, by their Plural. Their CustomResourceDefinitions tell:
+// the API server denies a user without rights also the kinds that it does not have.
+func UnreadOf(c Cluster, kinds ...schema.GroupVersionKind) []string {
+	var out []string
+	for _, kind := range kinds {
+		if plural := kind.Kind + "s"; slices.Contains(c.Unread, plural) && isDefined(c, kind) {
+			out = append(out, plural)
+		}
+	}
+	return out
+}
+
+// isDefined reports whether a kind is known to have a CustomResourceDefinition.
+func isDefined(c Cluster, kind schema.GroupVersionKind) bool {
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	for crd := range each[metav1.PartialObjectMetadata](c) {
+		if crd.Name == resource.GroupResource().String() {
+			return true
+		}
+	}
+	return false
 }

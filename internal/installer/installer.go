@@ -97,8 +97,8 @@ type List interface {
 type Cluster struct {
 	Objects []Object
 
-	// Unread are the kinds that exist but may not be read, by their Plural. Nothing is concluded from the absence of their
-	// objects.
+	// Unread are the kinds that may not be read, by their Plural. Nothing is concluded from the absence of their objects. UnreadOf tells
+	// whether they exist.
 	Unread []string
 
 	// Namespace is the only one of which objects were read, or empty.

@@ -80,7 +80,7 @@ func troubleOf(pod *corev1.Pod, c Cluster) podTrouble {
 // ofContainer sets the trouble of a container, and reports whether it has any.
 func (t *podTrouble) ofContainer(s corev1.ContainerStatus) bool {
 	logs := func(flags string) {
-		t.steps = []operator.Step{{To: "To see its log", Command: fmt.Sprintf("kubectl logs -n %s %s -c %s%s", t.Namespace, t.Name, s.Name, flags)}}
+		t.steps = []operator.Step{{To: "To see its log", Command: operator.Command("kubectl logs -n %s %s -c %s", t.Namespace, t.Name, s.Name) + flags}}
 	}
 	waiting, ended, last := s.State.Waiting, s.State.Terminated, s.LastTerminationState.Terminated
 	switch {
@@ -117,6 +117,11 @@ func after(prefix, text string) string {
 		return ""
 	}
 	return prefix + text
+}
+
+// hasEnded reports whether none of a pod's containers runs again. Its ReplicaSet creates another pod, and does not delete it.
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 func isReady(pod *corev1.Pod) bool {

@@ -19,12 +19,16 @@ import (
 
 // Runner is an Installer that knows the workloads of its operators.
 type Runner interface {
-	// Runs reports whether an operator of the installer, in the version that runs or in the next, runs in a workload of its namespace.
+	// Runs reports whether an operator of the installer, in the version that runs or in the next, runs in a workload. That may be in another
+	// namespace.
 	Runs(operator.Operator, Workload) bool
 }
 
 // patience is how long something may take before a user should know that it takes long.
 const patience = time.Minute
+
+// Deployments is the kind of the workloads in which an operator runs whose versions have names. Without it, nothing is known of its pods.
+const Deployments = "Deployments"
 
 // Kinds of which Explain reads objects if a workload is not as declared.
 const (
@@ -54,20 +58,22 @@ func addPods(s *runtime.Scheme) error {
 	return nil
 }
 
-// Unsettled returns the namespaces of the operators with a workload that does not run as declared. Objects of PodKinds there tell why.
+// Unsettled returns the namespaces of the workloads of operators that do not run as declared. Objects of PodKinds there tell why.
 func (all Installers) Unsettled(c Cluster, operators []operator.Operator) []string {
 	rollouts := rolloutsIn(c)
 	var out []string
 	for _, op := range operators {
-		if !slices.Contains(out, op.Namespace) && slices.ContainsFunc(all.of(op, rollouts), func(r rollout) bool { return !r.settled() }) {
-			out = append(out, op.Namespace)
+		for _, r := range all.of(op, rollouts) {
+			if !r.settled() && !slices.Contains(out, r.Namespace) {
+				out = append(out, r.Namespace)
+			}
 		}
 	}
 	return out
 }
 
 // Explain adds blockers to operators: of workloads that do not run as declared, before others of the same impact, and of installations
-// that take long.
+// that have failed or take long.
 func (all Installers) Explain(c Cluster, operators []operator.Operator, now time.Time) []operator.Operator {
 	rollouts := rolloutsIn(c)
 	for i := range operators {
@@ -78,38 +84,57 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 			op.State = operator.Stopped
 			found = append(found, r.start())
 		}
+		if op.Installed != "" {
+			addUnread(op, c, Deployments)
+		}
 		for _, r := range own {
 			if r.settled() {
 				continue
 			}
-			for _, plural := range []string{ReplicaSets, Pods} {
-				if slices.Contains(c.Unread, plural) && !slices.Contains(op.Unread, plural) {
-					op.Unread = append(op.Unread, plural)
-				}
-			}
+			addUnread(op, c, ReplicaSets, Pods)
 			if b := r.blocker(c, now); b != nil {
 				found = append(found, *b)
 			}
 		}
 		op.Blockers = append(found, op.Blockers...)
-		if u := op.Unfinished; len(op.Blockers) == 0 && u != nil && (u.Broken || u.External || now.Sub(u.Since.Time) > patience) {
-			impact := operator.Waiting
-			if u.Broken {
-				impact = operator.Broken
-			}
-			op.Blockers = append(op.Blockers, operator.Blocker{
-				Impact: impact, By: u.String(), Reason: u.Reason, Since: u.Since, Cause: u.Message, Steps: u.Steps,
-			})
+		if b := stalled(*op, now); b != nil {
+			op.Blockers = append(op.Blockers, *b)
 		}
 		slices.SortStableFunc(op.Blockers, func(a, b operator.Blocker) int { return cmp.Compare(a.Impact.Rank(), b.Impact.Rank()) })
 	}
 	return operators
 }
 
+// addUnread adds those of some kinds to an operator that may not be read.
+func addUnread(op *operator.Operator, c Cluster, plurals ...string) {
+	for _, plural := range plurals {
+		if slices.Contains(c.Unread, plural) && !slices.Contains(op.Unread, plural) {
+			op.Unread = append(op.Unread, plural)
+		}
+	}
+}
+
+// stalled returns the blocker of an operator's installation or update that has failed or takes long, or nil. Another blocker of the same or
+// a worse impact tells more.
+func stalled(op operator.Operator, now time.Time) *operator.Blocker {
+	u := op.Unfinished
+	if u == nil || !u.Broken && !u.External && now.Sub(u.Since.Time) <= patience {
+		return nil
+	}
+	out := &operator.Blocker{Impact: operator.Waiting, By: u.String(), Reason: u.Reason, Since: u.Since, Cause: u.Message, Steps: u.Steps}
+	if u.Broken {
+		out.Impact = operator.Broken
+	}
+	if slices.ContainsFunc(op.Blockers, func(b operator.Blocker) bool { return b.Impact.Rank() <= out.Impact.Rank() }) {
+		return nil
+	}
+	return out
+}
+
 // of returns the rollouts of an operator's workloads.
-func (all Installers) of(op operator.Operator, rollouts map[string][]rollout) []rollout {
+func (all Installers) of(op operator.Operator, rollouts []rollout) []rollout {
 	var out []rollout
-	for _, r := range rollouts[op.Namespace] {
+	for _, r := range rollouts {
 		if all.runs(op, r.workload) {
 			out = append(out, r)
 		}
@@ -129,7 +154,7 @@ func (all Installers) stopped(op operator.Operator, c Cluster, own []rollout) *r
 		return nil
 	}
 	for _, o := range c.Objects {
-		if r := rolloutOf(o); r.Kind == "" || r.Namespace != op.Namespace || r.isStopped() {
+		if r := rolloutOf(o); r.Kind == "" || r.isStopped() {
 			continue
 		}
 		if w, ok := WorkloadOf(o); ok && all.runs(op, w) {
@@ -147,21 +172,21 @@ func (r rollout) start() operator.Blocker {
 	return operator.Blocker{
 		Impact: operator.Held, By: r.String(), Reason: "ScaledToZero", Cause: r.String() + " is scaled to no pods, so the operator does not run",
 		Steps: []operator.Step{{
-			To: "To start it", Command: fmt.Sprintf("kubectl scale %s -n %s %s --replicas=1", r.workload.Resource(), r.Namespace, r.Name),
+			To: "To start it", Command: operator.Command("kubectl scale %s -n %s %s --replicas=1", r.workload.Resource(), r.Namespace, r.Name),
 		}},
 	}
 }
 
-// rolloutsIn returns the workloads that do not run as declared or are stopped, by namespace.
-func rolloutsIn(c Cluster) map[string][]rollout {
-	out := map[string][]rollout{}
+// rolloutsIn returns the workloads that do not run as declared or are stopped.
+func rolloutsIn(c Cluster) []rollout {
+	var out []rollout
 	for _, o := range c.Objects {
 		r := rolloutOf(o)
 		if r.Kind == "" || r.settled() && !r.isStopped() {
 			continue
 		}
 		r.workload, _ = WorkloadOf(o) // it is one
-		out[r.Namespace] = append(out[r.Namespace], r)
+		out = append(out, r)
 	}
 	return out
 }
@@ -180,8 +205,8 @@ type rollout struct {
 	// observed is true if its controller has seen what is declared. paused is true if a user keeps it from acting on it.
 	observed, paused bool
 
-	// failure is the condition of a Deployment that it cannot create pods, or nil.
-	failure *appsv1.DeploymentCondition
+	// failure is the condition of a Deployment that it cannot create pods, and progress that of its rollout. Each may be nil.
+	failure, progress *appsv1.DeploymentCondition
 }
 
 // rolloutOf returns the rollout of a workload. An object of another kind has none: its Kind is empty.
@@ -193,15 +218,18 @@ func rolloutOf(o Object) rollout {
 		out.Kind, out.desired, out.updated, out.available = "Deployment", ptr.Deref(w.Spec.Replicas, 1), s.UpdatedReplicas, s.AvailableReplicas
 		out.observed, out.old, out.paused = s.ObservedGeneration >= w.Generation, max(s.Replicas-s.UpdatedReplicas, 0), w.Spec.Paused
 		for i := range s.Conditions {
-			if c := &s.Conditions[i]; c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			switch c := &s.Conditions[i]; {
+			case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
 				out.failure = c
+			case c.Type == appsv1.DeploymentProgressing:
+				out.progress = c
 			}
 		}
 	case *appsv1.StatefulSet:
 		s := w.Status
 		out.Kind, out.desired, out.available, out.observed = "StatefulSet", ptr.Deref(w.Spec.Replicas, 1), s.AvailableReplicas, s.ObservedGeneration >= w.Generation
 		out.updated = s.UpdatedReplicas
-		if s.UpdateRevision == s.CurrentRevision || w.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+		if s.UpdateRevision == s.CurrentRevision || !updatesAll(w.Spec.UpdateStrategy) {
 			out.updated = s.Replicas
 		}
 	case *appsv1.DaemonSet:
@@ -213,6 +241,11 @@ func rolloutOf(o Object) rollout {
 		}
 	}
 	return out
+}
+
+// updatesAll reports whether a StatefulSet replaces all pods of an older version.
+func updatesAll(s appsv1.StatefulSetUpdateStrategy) bool {
+	return s.Type != appsv1.OnDeleteStatefulSetStrategyType && (s.RollingUpdate == nil || ptr.Deref(s.RollingUpdate.Partition, 0) == 0)
 }
 
 // WorkloadNode returns a workload with those of its pods that are not ready, and nil if it runs as declared.
@@ -261,33 +294,77 @@ func (r rollout) blocker(c Cluster, now time.Time) *operator.Blocker {
 	if r.old > 0 {
 		count = fmt.Sprintf("%d of %d new pods of %s are ready", min(ready, int(r.desired)), r.desired, r.Ref)
 	}
-	describe := func(kind, name string) []operator.Step {
-		return []operator.Step{operator.Describe("To see it", kind, r.Namespace, name)}
-	}
 	switch {
 	case r.failure != nil && int32(len(pods)) < r.desired:
 		return &operator.Blocker{
 			Impact: operator.Broken, By: r.String(), Reason: r.failure.Reason, Since: r.failure.LastTransitionTime,
-			Cause: fmt.Sprintf("%s, since they cannot be created: %s", count, r.failure.Message), Steps: describe(r.workload.Resource(), r.Name),
+			Cause: fmt.Sprintf("%s, since they cannot be created: %s", count, r.failure.Message), Steps: r.steps(),
 		}
 	case worst != nil:
 		return &operator.Blocker{
 			Impact: worst.impact, By: worst.String(), Reason: worst.reason, Since: worst.since, Cause: fmt.Sprintf("%s: %s", count, worst.message),
-			Steps: append(describe("pod", worst.Name), worst.steps...),
+			Steps: append([]operator.Step{operator.Describe("To see it", "pod", worst.Namespace, worst.Name)}, worst.steps...),
 		}
 	case r.paused && r.updated < r.desired:
 		return &operator.Blocker{
 			Impact: operator.Held, By: r.String(), Reason: "Paused", Cause: r.String() + " is paused, so its pods are not updated",
-			Steps: []operator.Step{{To: "To resume it", Command: fmt.Sprintf("kubectl rollout resume deployment -n %s %s", r.Namespace, r.Name)}},
+			Steps: []operator.Step{{To: "To resume it", Command: operator.Command("kubectl rollout resume deployment -n %s %s", r.Namespace, r.Name)}},
 		}
 	}
 	if e := r.warning(c); e != nil && int32(len(pods)) < r.desired {
 		return &operator.Blocker{
 			Impact: operator.Broken, By: r.String(), Reason: e.Reason, Since: firstSeen(e), Cause: fmt.Sprintf("%s: %s", count, e.Message),
-			Steps: describe(r.workload.Resource(), r.Name),
+			Steps: r.steps(),
 		}
 	}
-	return nil
+	if r.progress != nil && r.progress.Status == corev1.ConditionFalse {
+		return &operator.Blocker{
+			Impact: operator.Broken, By: r.String(), Reason: r.progress.Reason, Since: r.progress.LastTransitionTime,
+			Cause: fmt.Sprintf("%s does not progress: %s", r.Ref, r.progress.Message), Steps: r.steps(),
+		}
+	}
+	if ready < len(pods) { // a pod may just take some time
+		return nil
+	}
+	return r.ignored(c, now)
+}
+
+// ignored returns the blocker of a workload whose controller has not acted for long on a change, although no pod keeps it from that, or
+// nil. Nothing is concluded without the pods.
+func (r rollout) ignored(c Cluster, now time.Time) *operator.Blocker {
+	since := r.changed()
+	if since.IsZero() || now.Sub(since.Time) <= patience || slices.Contains(c.Unread, ReplicaSets) || slices.Contains(c.Unread, Pods) {
+		return nil
+	}
+	reason, cause := "NotReady", fmt.Sprintf("%d of %d pods of %s are of the declared version", min(r.updated, r.desired), r.desired, r.Ref)
+	switch {
+	case !r.observed:
+		reason, cause = "NotReconciled", fmt.Sprintf("kube-controller-manager has not processed the last change of %s: check that it runs", r.Ref)
+	case r.old > 0:
+		cause += fmt.Sprintf(", and %d of an older one", r.old)
+	default:
+		cause += fmt.Sprintf(", and %d are available", r.available)
+	}
+	return &operator.Blocker{Impact: operator.Waiting, By: r.String(), Reason: reason, Since: since, Cause: cause, Steps: r.steps()}
+}
+
+// changed returns when a workload or its status was changed last, as far as it tells. An archive has no managed fields.
+func (r rollout) changed() metav1.Time {
+	out := r.object.GetCreationTimestamp()
+	for _, entry := range r.object.GetManagedFields() {
+		if out.Before(entry.Time) {
+			out = *entry.Time
+		}
+	}
+	if r.progress != nil && out.Before(&r.progress.LastUpdateTime) {
+		out = r.progress.LastUpdateTime
+	}
+	return out
+}
+
+// steps returns the step that shows a workload.
+func (r rollout) steps() []operator.Step {
+	return []operator.Step{operator.Describe("To see it", r.workload.Resource(), r.Namespace, r.Name)}
 }
 
 // worstOf returns the trouble of the pod that has most, or nil if they may just take some time, and how many are ready.
@@ -314,7 +391,8 @@ func PodTrouble(workload Object, c Cluster, now time.Time) string {
 	return fmt.Sprintf("%s (%s): %s", worst.Ref, worst.reason, worst.message)
 }
 
-// pods returns the pods of the declared version of a workload, or of any version if that is not known.
+// pods returns the pods of the declared version of a workload, or of any version if that is not known. A pod that has ended is not among them
+// if its ReplicaSet has created another, or cannot.
 func (r rollout) pods(c Cluster) []*corev1.Pod {
 	owner := r.object.GetUID()
 	if r.Kind == "Deployment" {
@@ -331,6 +409,10 @@ func (r rollout) pods(c Cluster) []*corev1.Pod {
 		}
 	}
 	slices.SortFunc(out, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	active := slices.DeleteFunc(slices.Clone(out), hasEnded)
+	if r.Kind == "Deployment" && (len(active) > 0 || r.failure != nil) {
+		return active
+	}
 	return out
 }
 

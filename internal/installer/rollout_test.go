@@ -46,6 +46,12 @@ func deployment(replicas, all, updated int32) *appsv1.Deployment {
 	}
 }
 
+// reporting returns one with a condition since second 160.
+func reporting(d *appsv1.Deployment, of appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) *appsv1.Deployment {
+	d.Status.Conditions = []appsv1.DeploymentCondition{{Type: of, Status: status, Reason: reason, Message: message, LastTransitionTime: at(160)}}
+	return d
+}
+
 func replicaSet(name, revision string) *appsv1.ReplicaSet {
 	out := &appsv1.ReplicaSet{ObjectMeta: ownedBy("Deployment", "foo", name)}
 	out.Annotations = map[string]string{"deployment.kubernetes.io/revision": revision}
@@ -85,12 +91,24 @@ func TestExplain(t *testing.T) {
 	unresolved := &operator.Unfinished{
 		Ref: operator.Ref{Kind: "Subscription", Namespace: "foo", Name: "foo"}, Reason: "NotResolved", Message: "nobody", Since: at(200),
 	}
+	failed := &operator.Unfinished{Ref: unresolved.Ref, Reason: "Retrying", Message: "no such bundle", Since: at(290), Broken: true}
+	held := operator.Blocker{Impact: operator.Held, By: "UpgradeHold audit", Reason: "HeldByUser", Since: at(150), Cause: "until Friday"}
+	evicted := pod("new", func(p *corev1.Pod) { p.Name, p.Status.Phase, p.Status.Reason = "new-0", corev1.PodFailed, "Evicted" })
+	unseen := deployment(1, 1, 1)
+	unseen.CreationTimestamp, unseen.Generation = at(100), 3
+	seenSoon := unseen.DeepCopy()
+	seenSoon.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "helm", Time: new(at(290))}, {Manager: "kubectl"}}
+	empty := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "foo", UID: "foo", CreationTimestamp: at(100)}}
+	canary := empty.DeepCopy()
+	canary.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))}
+	canary.Status = appsv1.StatefulSetStatus{Replicas: 1, AvailableReplicas: 1, CurrentRevision: "1", UpdateRevision: "2"}
 	rollout := deployment(1, 2, 1)
 	with := func(objects ...Object) []Object { return slices.Concat([]Object{rollout}, oldAndNew, objects) }
 	cases := map[string]struct {
 		reason     string
 		objects    []Object
 		unread     []string
+		blockers   []operator.Blocker // of the installer
 		unfinished *operator.Unfinished
 		second     int64    // now, or 0 for 300
 		want       []string // impact, by, reason, since: cause; and the commands
@@ -176,18 +194,66 @@ func TestExplain(t *testing.T) {
 		},
 		"Quota": {
 			reason: "Pods that cannot be created have no status: their Deployment has.",
-			objects: slices.Concat([]Object{func() *appsv1.Deployment {
-				out := deployment(2, 1, 0)
-				out.Status.Conditions = []appsv1.DeploymentCondition{{
-					Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota: pods", LastTransitionTime: at(160),
-				}}
-				return out
-			}()}, oldAndNew),
+			objects: slices.Concat([]Object{
+				reporting(deployment(2, 1, 0), appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate", "exceeded quota: pods"),
+			}, oldAndNew),
 			want: []string{
 				"Broken by Deployment foo/foo, FailedCreate since 160: 0 of 2 new pods of Deployment foo/foo are ready, since they cannot be created: " +
 					"exceeded quota: pods", "kubectl describe deployment -n foo foo",
 			},
 		},
+		"QuotaAfterEviction": {
+			reason: "A pod that has ended takes no part of what may be created.",
+			objects: slices.Concat([]Object{
+				reporting(deployment(1, 1, 0), appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate", "exceeded quota: pods"), evicted,
+			}, oldAndNew),
+			want: []string{
+				"Broken by Deployment foo/foo, FailedCreate since 160: 0 of 1 new pods of Deployment foo/foo are ready, since they cannot be created: " +
+					"exceeded quota: pods", "kubectl describe deployment -n foo foo",
+			},
+		},
+		"Replaced": {
+			reason:  "A pod that has ended and been replaced is no cause.",
+			objects: with(evicted, pod("new", withContainer(waitingFor("ImagePullBackOff", "no such image"), 0, nil))),
+			want: []string{
+				"Broken by Pod foo/new-1, ImagePullBackOff since 200: 0 of 1 new pods of Deployment foo/foo are ready: container manager waits: no such image",
+				"kubectl describe pod -n foo new-1",
+			},
+		},
+		"NotReplaced": {
+			reason:  "One that has not been replaced is.",
+			objects: with(evicted),
+			want: []string{
+				"Broken by Pod foo/new-0, Evicted since 200: 0 of 1 new pods of Deployment foo/foo are ready: the pod has failed", "kubectl describe pod -n foo new-0",
+			},
+		},
+		"ReplicaSetQuota": {
+			reason: "ReplicaSets that cannot be created have no status, either.",
+			objects: slices.Concat([]Object{
+				reporting(deployment(1, 1, 0), appsv1.DeploymentProgressing, corev1.ConditionFalse, "ReplicaSetCreateError", "exceeded quota: replicasets"),
+			}, oldAndNew[:1], oldAndNew[2:]),
+			want: []string{
+				"Broken by Deployment foo/foo, ReplicaSetCreateError since 160: Deployment foo/foo does not progress: exceeded quota: replicasets",
+				"kubectl describe deployment -n foo foo",
+			},
+		},
+		"Unseen": {
+			reason: "Without its controller, a Deployment stays as it is.", objects: []Object{unseen},
+			want: []string{
+				"Waiting by Deployment foo/foo, NotReconciled since 100: kube-controller-manager has not processed the last change of Deployment foo/foo: " +
+					"check that it runs", "kubectl describe deployment -n foo foo",
+			},
+		},
+		"SeenSoon": {reason: "Its controller takes a moment for a change.", objects: []Object{seenSoon}},
+		"NoPods": {
+			reason: "A StatefulSet without pods does not say why.", objects: []Object{empty},
+			want: []string{
+				"Waiting by StatefulSet foo/foo, NotReady since 100: 0 of 1 pods of StatefulSet foo/foo are of the declared version, and 0 are available",
+				"kubectl describe statefulset -n foo foo",
+			},
+		},
+		"PodsUnread": {reason: "It may have pods that may not be read.", objects: []Object{empty}, unread: []string{Pods}, want: []string{"unread Pods"}},
+		"Canary":     {reason: "A StatefulSet with a partition keeps pods of an older version.", objects: []Object{canary}},
 		"StatefulSet": {
 			reason: "A StatefulSet reports what it cannot create in Events.",
 			objects: []Object{
@@ -233,7 +299,8 @@ func TestExplain(t *testing.T) {
 					"finalizers example.com/f", "kubectl describe pod -n foo new-1",
 			},
 		},
-		"Unread": {reason: "Nothing is concluded without pods.", objects: []Object{rollout}, unread: []string{Pods}, want: []string{"unread Pods"}},
+		"Unread":    {reason: "Nothing is concluded without pods.", objects: []Object{rollout}, unread: []string{Pods}, want: []string{"unread Pods"}},
+		"UnreadToo": {reason: "Nor without Deployments.", unread: []string{Deployments}, want: []string{"unread Deployments"}},
 		"Unfinished": {
 			reason:     "An installation that takes long is not clear.",
 			unfinished: unresolved,
@@ -248,10 +315,32 @@ func TestExplain(t *testing.T) {
 			reason: "One that has just begun may take a moment.", second: 250,
 			unfinished: unresolved,
 		},
+		"FailedAndHeld": {
+			reason: "A hold does not hide that something is broken.", blockers: []operator.Blocker{held},
+			unfinished: failed,
+			want: []string{
+				"Broken by Subscription foo/foo, Retrying since 290: no such bundle", "Held by UpgradeHold audit, HeldByUser since 150: until Friday",
+			},
+		},
+		"SlowAndHeld": {
+			reason: "It tells why an update takes long.", blockers: []operator.Blocker{held},
+			unfinished: unresolved,
+			want:       []string{"Held by UpgradeHold audit, HeldByUser since 150: until Friday"},
+		},
+		"FailedAndBroken": {
+			reason: "What is known to be broken tells why an update fails.", objects: with(evicted), blockers: []operator.Blocker{held},
+			unfinished: failed,
+			want: []string{
+				"Broken by Pod foo/new-0, Evicted since 200: 0 of 1 new pods of Deployment foo/foo are ready: the pod has failed", "kubectl describe pod -n foo new-0",
+				"Held by UpgradeHold audit, HeldByUser since 150: until Friday",
+			},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			all := Installers{single{operator.Operator{Namespace: "foo", Name: "foo", State: operator.Running, Unfinished: tc.unfinished}}}
+			all := Installers{single{operator.Operator{
+				Namespace: "foo", Name: "foo", State: operator.Running, Installed: "foo.v1", Blockers: tc.blockers, Unfinished: tc.unfinished,
+			}}}
 			c := Cluster{Objects: tc.objects, Unread: tc.unread}
 			op := all.Explain(c, all.Operators(c), time.Unix(cmp.Or(tc.second, 300), 0))[0]
 			var got []string
@@ -268,5 +357,23 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// anywhere is an Installer with one operator, which runs in the workloads of any namespace that have its name.
+type anywhere struct{ single }
+
+func (anywhere) Runs(op operator.Operator, w Workload) bool { return op.Name == w.Name }
+
+// TestElsewhere verifies that a workload in another namespace than that of its operator is looked at.
+func TestElsewhere(t *testing.T) {
+	d := reporting(deployment(1, 0, 0), appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate", "exceeded quota: pods")
+	d.Namespace = "bar"
+	all, c := Installers{anywhere{single{operator.Operator{Namespace: "foo", Name: "foo", State: operator.Running}}}}, Cluster{Objects: []Object{d}}
+	if got := all.Unsettled(c, all.Operators(c)); !slices.Equal(got, []string{"bar"}) {
+		t.Errorf("pods are read in the namespaces %v, want bar", got)
+	}
+	if got := all.Explain(c, all.Operators(c), time.Unix(300, 0))[0].Blockers; len(got) != 1 || got[0].By != "Deployment bar/foo" {
+		t.Errorf("it is blocked by %+v, want Deployment bar/foo", got)
 	}
 }

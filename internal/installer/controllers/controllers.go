@@ -13,6 +13,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -376,9 +377,12 @@ const upgradeHolds = "UpgradeHolds"
 
 func trim(o installer.Object) { o.SetManagedFields(nil) }
 
-// trimWorkload removes everything that installer.WorkloadOf does not read.
+// trimWorkload removes everything that package installer does not read. Of managed fields it reads the times.
 func trimWorkload(o installer.Object) {
-	trim(o)
+	fields := o.GetManagedFields()
+	for i := range fields {
+		fields[i].FieldsV1 = nil
+	}
 	delete(o.GetAnnotations(), "kubectl.kubernetes.io/last-applied-configuration")
 }
 
@@ -394,8 +398,8 @@ func describe(of holdv1alpha1.OperatorReference, workloads []installer.Workload,
 			out.State = w.State
 		}
 	}
-	if slices.Contains(c.Unread, upgradeHolds) {
-		out.Upgradeable, out.Unread = metav1.ConditionUnknown, []string{upgradeHolds}
+	if out.Unread = installer.UnreadOf(c, reporting(of, workloads)...); slices.Contains(out.Unread, upgradeHolds) {
+		out.Upgradeable = metav1.ConditionUnknown
 	}
 	for _, h := range installer.Values[holdv1alpha1.UpgradeHold](c) {
 		if h.Spec.Operator == of && meta.IsStatusConditionTrue(h.Status.Conditions, holdv1alpha1.ConditionHeld) {
@@ -410,6 +414,21 @@ func describe(of holdv1alpha1.OperatorReference, workloads []installer.Workload,
 			}
 			out.Notices = append(out.Notices, installer.NoticesOf(&probe)...)
 		}
+	}
+	return out
+}
+
+// reporting returns the kinds whose objects report on an operator: those of operator-status, and those by which its workloads were applied.
+func reporting(of holdv1alpha1.OperatorReference, workloads []installer.Workload) []schema.GroupVersionKind {
+	out := []schema.GroupVersionKind{holdKind().GroupVersionKind, probeKind().GroupVersionKind}
+	if by := installer.RetryOf(workloads); by != nil {
+		out = append(out, by.Kind)
+	}
+	if installer.ApplicationOf(workloads) != "" {
+		out = append(out, argocd.Kind().GroupVersionKind)
+	}
+	if of.Installer == holdv1alpha1.InstallerOLMv1 {
+		out = append(out, olmv1.Kind)
 	}
 	return out
 }

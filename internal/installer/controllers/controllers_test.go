@@ -46,6 +46,10 @@ func bound(namespace string, rule rbacv1.PolicyRule) []installer.Object {
 	}
 }
 
+func definition(name string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
 func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
@@ -86,7 +90,9 @@ func TestIn(t *testing.T) {
 		"OtherKind": {reason: "A kind without CustomResourceDefinition counts for nothing.", rule: rule("apps", "deployments/status", "update")},
 		"OfOLM": {
 			reason: "OLM describes its operators.", rule: rule("example.com", "foos/status", "update"),
-			change: func(d *appsv1.Deployment) { d.Labels = map[string]string{"olm.owner": "foo.v1"} },
+			change: func(d *appsv1.Deployment) {
+				d.Labels, d.OwnerReferences = map[string]string{"olm.owner": "foo.v1"}, []metav1.OwnerReference{{Kind: "ClusterServiceVersion", Name: "foo.v1"}}
+			},
 		},
 		"OtherAccount": {
 			reason: "The account of the pods counts.", rule: rule("example.com", "foos/status", "update"),
@@ -187,6 +193,7 @@ func TestDescribe(t *testing.T) {
 		unread   []string
 		want     metav1.ConditionStatus // Upgradeable
 		blockers []string
+		limited  []string // Unread
 	}{
 		"Free": {reason: "Nothing holds it.", want: metav1.ConditionTrue},
 		"Reported": {reason: "Its conditions hold it.", objects: []installer.Object{hold("a", of, "True", reported)}, want: metav1.ConditionFalse,
@@ -195,13 +202,24 @@ func TestDescribe(t *testing.T) {
 			blockers: []string{"Held by Probe foo/a: kubectl delete upgradehold.operatorstatus.io a"}},
 		"Expired": {reason: "A hold that has ended is none.", objects: []installer.Object{hold("a", of, "False", nil)}, want: metav1.ConditionTrue},
 		"Other":   {reason: "Another operator is held.", objects: []installer.Object{hold("a", other, "True", nil)}, want: metav1.ConditionTrue},
-		"Unread":  {reason: "Nothing is concluded from UpgradeHolds that may not be read.", unread: []string{upgradeHolds}, want: metav1.ConditionUnknown},
+		"Unread": {
+			reason: "Nothing is concluded from UpgradeHolds that may not be read.", objects: []installer.Object{definition("upgradeholds.operatorstatus.io")},
+			unread: []string{upgradeHolds}, want: metav1.ConditionUnknown, limited: []string{upgradeHolds},
+		},
+		"UnreadProbes": {
+			reason: "Nor from Probes, one of which may not be able to read.", objects: []installer.Object{definition("probes.operators.coreos.com")},
+			unread: []string{"Probes"}, want: metav1.ConditionTrue, limited: []string{"Probes"},
+		},
+		"NotServed": {
+			reason: "A user without rights may not read kinds that do not exist, either.", objects: []installer.Object{definition("foos.example.com")},
+			unread: []string{upgradeHolds, "Probes"}, want: metav1.ConditionTrue,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w, _ := installer.WorkloadOf(deployment("foo", "operator", func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 }))
 			got := describe(of, []installer.Workload{w}, installer.Cluster{Objects: tc.objects, Unread: tc.unread})
-			if got.Upgradeable != tc.want || got.State != operator.Running || got.Version != "v1" || got.Undecided() != (tc.unread != nil) {
+			if got.Upgradeable != tc.want || got.State != operator.Running || got.Version != "v1" || !slices.Equal(got.Unread, tc.limited) {
 				t.Errorf("%s\ngot %+v", tc.reason, got)
 			}
 			var blockers []string
@@ -209,6 +227,38 @@ func TestDescribe(t *testing.T) {
 				blockers = append(blockers, string(b.Impact)+" by "+b.By+": "+b.Steps[0].Command)
 			}
 			if diff := cmp.Diff(tc.blockers, blockers); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestUnread verifies that an operator is not judged without the object that applied it, if the cluster has objects of its kind.
+func TestUnread(t *testing.T) {
+	const helmReleases, kustomizations = "helmreleases.helm.toolkit.fluxcd.io", "kustomizations.kustomize.toolkit.fluxcd.io"
+	extension := map[string]string{"olm.operatorframework.io/owner-kind": "ClusterExtension", "olm.operatorframework.io/owner-name": "extension"}
+	cases := map[string]struct {
+		reason string
+		labels map[string]string
+		crd    string
+		want   []string
+	}{
+		"HelmRelease":   {"Flux applied it.", map[string]string{"helm.toolkit.fluxcd.io/name": "foo"}, helmReleases, []string{"HelmReleases"}},
+		"Kustomization": {"Flux applied it in another way.", map[string]string{"kustomize.toolkit.fluxcd.io/name": "foo"}, kustomizations, []string{"Kustomizations"}},
+		"Other":         {"The kind of another object does not matter.", map[string]string{"helm.toolkit.fluxcd.io/name": "foo"}, kustomizations, nil},
+		"Application":   {"Argo CD applied it.", map[string]string{"argocd.argoproj.io/instance": "foo"}, "applications.argoproj.io", []string{"Applications"}},
+		"OtherCluster":  {"Argo CD may run in another cluster.", map[string]string{"argocd.argoproj.io/instance": "foo"}, "foos.example.com", nil},
+		"Extension":     {"OLM v1 applied it.", extension, "clusterextensions.olm.operatorframework.io", []string{"ClusterExtensions"}},
+		"None":          {"Nobody else did.", nil, helmReleases, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w, _ := installer.WorkloadOf(deployment("foo", "operator"))
+			w.Labels = tc.labels
+			c := installer.Cluster{
+				Objects: []installer.Object{definition(tc.crd)}, Unread: []string{"Applications", "ClusterExtensions", "HelmReleases", "Kustomizations"},
+			}
+			if diff := cmp.Diff(tc.want, describe(Owner(w), []installer.Workload{w}, c).Unread); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})

@@ -35,7 +35,7 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 			out = append(out, unresolvable(sub, c, n)...)
 		case c.Status != corev1.ConditionTrue || subscriptionstatus.IsInProgress(status, c):
 		default:
-			out = append(out, brokenBy(sub, c))
+			out = append(out, n.brokenBy(sub, c))
 		}
 	}
 	running := csvchain.Running(n.CSVs, sub.Status.InstalledCSV)
@@ -56,7 +56,7 @@ func blockersOf(sub *v1alpha1.Subscription, status *v1alpha1.SubscriptionStatus,
 		case plan != nil:
 			out = append(out, unapproved(c, plan))
 		case n.isUnread(InstallPlans):
-			by, step := origin(sub, v1alpha1.SubscriptionInstallPlanMissing)
+			by, step := n.origin(sub, v1alpha1.SubscriptionInstallPlanMissing)
 			out = append(out, operator.Blocker{Impact: operator.Held, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []operator.Step{step}})
 		}
 	}
@@ -77,8 +77,8 @@ func (n *namespace) blockingSubscription(failed v1alpha1.SubscriptionCondition) 
 }
 
 // brokenBy returns the blocker of a condition that a user has to end.
-func brokenBy(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) operator.Blocker {
-	by, step := origin(sub, c.Type)
+func (n *namespace) brokenBy(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) operator.Blocker {
+	by, step := n.origin(sub, c.Type)
 	return operator.Blocker{Impact: operator.Broken, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []operator.Step{step}}
 }
 
@@ -95,21 +95,21 @@ func unresolvable(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition, 
 		if held {
 			out.Cause = fmt.Sprintf("OLM cannot resolve namespace %s while it holds the update of %s to %s", sub.Namespace, by.Name, by.Status.CurrentCSV)
 		}
-		out.Steps = []operator.Step{{To: "To see its blockers", Command: fmt.Sprintf("kubectl operator-status why -n %s %s", by.Namespace, by.Name)}}
+		out.Steps = []operator.Step{{To: "To see its blockers", Command: operator.Command("kubectl operator-status why -n %s %s", by.Namespace, by.Name)}}
 		return []operator.Blocker{out}
 	}
 	if csv := bridge.OutdatedFailure(sub, n.CSVs); csv != "" && !n.isUnread(ClusterServiceVersions) {
 		out.Cause = fmt.Sprintf("OLM's last resolution of namespace %s failed because of ClusterServiceVersion %s, which has since been deleted; "+
 			"OLM resolves it again within 15 minutes", sub.Namespace, csv)
 		out.Steps = []operator.Step{{To: toResolveAnew,
-			Command: fmt.Sprintf("kubectl annotate --overwrite subscription.operators.coreos.com -n %s %s %s=$(date +%%s)",
-				sub.Namespace, sub.Name, v1alpha1.AnnotationResolveAnew)}}
+			Command: operator.Command("kubectl annotate --overwrite subscription.operators.coreos.com -n %s %s "+v1alpha1.AnnotationResolveAnew+"=$(date +%%s)",
+				sub.Namespace, sub.Name)}}
 		return []operator.Blocker{out}
 	}
 	if b := n.lingeringIn(c); b != nil {
 		return []operator.Blocker{*b}
 	}
-	return []operator.Blocker{brokenBy(sub, c)}
+	return []operator.Blocker{n.brokenBy(sub, c)}
 }
 
 // distinct removes blockers with the impact and cause of an earlier one, which takes over their Since if it has none.
@@ -129,7 +129,7 @@ func distinct(blockers []operator.Blocker) []operator.Blocker {
 
 // origin returns the object that a condition of a Subscription is about, and a command that shows it. It is the Subscription
 // itself if that names no other.
-func origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionConditionType) (string, operator.Step) {
+func (n *namespace) origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionConditionType) (string, operator.Step) {
 	kind, resource, namespace, name := "Subscription", "subscription.operators.coreos.com", sub.Namespace, sub.Name
 	named := func(k, r, inNamespace, object string) {
 		if installer.IsName(inNamespace) && installer.IsName(object) {
@@ -147,12 +147,22 @@ func origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionConditionType) (s
 			named("InstallPlan", "installplan.operators.coreos.com", sub.Namespace, sub.Status.InstallPlanRef.Name)
 		}
 	case v1alpha1.SubscriptionInstalledCSVFailed:
-		named("ClusterServiceVersion", "clusterserviceversion.operators.coreos.com", sub.Namespace, sub.Status.CurrentCSV)
+		named("ClusterServiceVersion", "clusterserviceversion.operators.coreos.com", sub.Namespace, n.failedVersion(sub))
 	case v1alpha1.SubscriptionInstalledCSVMissing:
 		named("ClusterServiceVersion", "clusterserviceversion.operators.coreos.com", sub.Namespace, sub.Status.InstalledCSV)
 	default: // it is about the Subscription itself
 	}
 	return kind + " " + namespace + "/" + name, operator.Describe("To see why", resource, namespace, name)
+}
+
+// failedVersion returns the name of the ClusterServiceVersion of a Subscription that has Failed: of the new version, or else of the installed one.
+func (n *namespace) failedVersion(sub *v1alpha1.Subscription) string {
+	for _, name := range []string{sub.Status.CurrentCSV, sub.Status.InstalledCSV} {
+		if csv := n.CSVs[name]; csv != nil && csv.Status.Phase == olm.CSVPhaseFailed {
+			return name
+		}
+	}
+	return sub.Status.CurrentCSV // as far as may be read
 }
 
 // heldUpdate returns the blockers of an update that a gate holds, one for each hold.

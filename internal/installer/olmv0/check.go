@@ -103,7 +103,7 @@ func maxOpenShiftBlocker(csv *v1alpha1.ClusterServiceVersion, next *semver.Versi
 	return &operator.Blocker{
 		Impact: operator.Held, By: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, Reason: reasonIncompatibleOperators,
 		Cause: fmt.Sprintf("%s. OLM reports that the cluster is not upgradeable to %d.%d", cause, next.Major, next.Minor),
-		Steps: []operator.Step{{To: "To check for a newer version", Command: fmt.Sprintf("kubectl operator-status get -n %s -o wide", csv.Namespace)}},
+		Steps: []operator.Step{{To: "To check for a newer version", Command: operator.Command("kubectl operator-status get -n %s -o wide", csv.Namespace)}},
 	}
 }
 

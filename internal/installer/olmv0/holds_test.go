@@ -68,3 +68,17 @@ func TestWouldHold(t *testing.T) {
 		})
 	}
 }
+
+// TestUnreadHolds verifies that an operator may be held by an UpgradeHold that may not be read, if the cluster has such objects.
+func TestUnreadHolds(t *testing.T) {
+	for crd, want := range map[string]metav1.ConditionStatus{"upgradeholds.operatorstatus.io": metav1.ConditionUnknown, "foos.example.com": metav1.ConditionTrue} {
+		subscription, version, source := sub("foo.v1", "foo.v1"), csv("foo.v1", "", olm.CSVPhaseSucceeded), catalog()
+		installed := plan(olm.InstallPlanPhaseComplete, "foo.v1")
+		definition := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: crd}}
+		c := installer.Cluster{Objects: []installer.Object{&subscription, &version, &source, &installed, definition}, Unread: []string{"UpgradeHolds"}}
+		op := Installer{}.Operators(c)[0]
+		if op.Upgradeable != want || op.UpToDate != metav1.ConditionTrue || op.Undecided() != (want == metav1.ConditionUnknown) {
+			t.Errorf("with CustomResourceDefinition %s: Upgradeable=%s, UpToDate=%s, unread %v", crd, op.Upgradeable, op.UpToDate, op.Unread)
+		}
+	}
+}

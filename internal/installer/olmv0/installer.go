@@ -67,7 +67,8 @@ func (Installer) Check(c installer.Cluster) []operator.Operator {
 	return out
 }
 
-// withUserHolds adds the UpgradeHolds of users to operators whose blockers are not those already.
+// withUserHolds adds the UpgradeHolds of users to operators whose blockers are not those already. If these may not be read, an operator that
+// nothing else holds may be held by one.
 func withUserHolds(c installer.Cluster, operators []operator.Operator) []operator.Operator {
 	users := map[holdv1alpha1.OperatorReference][]operator.Blocker{}
 	for _, h := range installer.Values[holdv1alpha1.UpgradeHold](c) {
@@ -75,8 +76,15 @@ func withUserHolds(c installer.Cluster, operators []operator.Operator) []operato
 			users[h.Spec.Operator] = append(users[h.Spec.Operator], installer.HeldWith(h)...)
 		}
 	}
+	unread := installer.UnreadOf(c, holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.UpgradeHoldKind))
 	for i := range operators {
 		op := &operators[i]
+		if op.Reference == (holdv1alpha1.OperatorReference{}) {
+			continue
+		}
+		if op.Unread = append(op.Unread, unread...); len(unread) > 0 && op.Upgradeable == metav1.ConditionTrue {
+			op.Upgradeable = metav1.ConditionUnknown
+		}
 		for _, b := range users[op.Reference] {
 			if !slices.ContainsFunc(op.Blockers, func(o operator.Blocker) bool { return o.By == b.By }) {
 				op.WouldHold, op.Upgradeable = append(op.WouldHold, b), metav1.ConditionFalse
@@ -94,7 +102,7 @@ func (i Installer) Tree(c installer.Cluster, op operator.Operator) (operator.Nod
 // Runs implements installer.Runner.
 func (i Installer) Runs(op operator.Operator, w installer.Workload) bool {
 	owner := w.Labels["olm.owner"]
-	return op.Installer == i.Name() && owner != "" && (owner == op.Installed || owner == op.Update)
+	return op.Installer == i.Name() && op.Namespace == w.Namespace && owner != "" && (owner == op.Installed || owner == op.Update)
 }
 
 // NotCopied excludes the copies that OLM makes of a ClusterServiceVersion in every namespace.

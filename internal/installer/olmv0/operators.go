@@ -254,11 +254,7 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 	case retried(plan): // before the ClusterServiceVersion, whose requirements are in the InstallPlan
 		return ofPlan()
 	case csv != nil:
-		out := to(v1alpha1.ClusterServiceVersionKind, "clusterserviceversion.operators.coreos.com", csv.Name)
-		out.Since = csv.CreationTimestamp
-		out.Reason, out.Message, out.Broken = progressOf(csv)
-		out.External = csv.Status.Reason == olm.CSVReasonRequirementsNotMet && slices.ContainsFunc(csv.Status.RequirementStatus, isExternal)
-		return out
+		return installationOf(csv)
 	case n.isUnread(InstallPlans) || n.isUnread(ClusterServiceVersions):
 		return nil
 	case plan != nil && plan.Status.Phase != olm.InstallPlanPhaseComplete:
@@ -270,11 +266,23 @@ func (n *namespace) unfinished(sub *v1alpha1.Subscription, plan *olm.InstallPlan
 		if problem := statuscondition.OperatorGroupProblem(sub.Namespace, n.groups...); problem != nil && !n.isUnread(OperatorGroups) {
 			// OLM does not report it before it has a ClusterServiceVersion.
 			out.Broken, out.External, out.Reason, out.Message = len(n.groups) > 1, true, problem.Reason, problem.Message
-			out.Steps = []operator.Step{{To: "To see them", Command: "kubectl get operatorgroups.operators.coreos.com -n " + sub.Namespace}}
+			out.Steps = []operator.Step{{To: "To see them", Command: operator.Command("kubectl get operatorgroups.operators.coreos.com -n %s", sub.Namespace)}}
 		}
 		return out
 	}
 	return nil
+}
+
+// installationOf describes the installation of a ClusterServiceVersion that has not Succeeded.
+func installationOf(csv *v1alpha1.ClusterServiceVersion) *operator.Unfinished {
+	out := &operator.Unfinished{
+		Ref:      operator.Ref{Kind: v1alpha1.ClusterServiceVersionKind, Namespace: csv.Namespace, Name: csv.Name},
+		Since:    csv.CreationTimestamp,
+		External: csv.Status.Reason == olm.CSVReasonRequirementsNotMet && slices.ContainsFunc(csv.Status.RequirementStatus, isExternal),
+		Steps:    []operator.Step{operator.Describe("To see it", "clusterserviceversion.operators.coreos.com", csv.Namespace, csv.Name)},
+	}
+	out.Reason, out.Message, out.Broken = progressOf(csv)
+	return out
 }
 
 // unpackingOf describes a Job of OLM that unpacks the bundle of a new version, by a condition that all Subscriptions of the namespace have
@@ -293,7 +301,7 @@ func unpackingOf(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) *
 	}
 	if spec := sub.Spec; spec != nil && installer.IsName(spec.CatalogSourceNamespace) {
 		out.Steps = []operator.Step{{
-			To: "To see the pod", Command: "kubectl get pods -n " + spec.CatalogSourceNamespace + " -l operatorframework.io/bundle-unpack-ref",
+			To: "To see the pod", Command: operator.Command("kubectl get pods -n %s -l operatorframework.io/bundle-unpack-ref", spec.CatalogSourceNamespace),
 		}}
 	}
 	return out
@@ -379,6 +387,9 @@ func (n *namespace) unknown(plan *olm.InstallPlan) []v1alpha1.SubscriptionCondit
 	return out
 }
 
+// underway are the phases of a ClusterServiceVersion that OLM is installing, or has not begun to install.
+var underway = []olm.ClusterServiceVersionPhase{olm.CSVPhaseNone, olm.CSVPhasePending, olm.CSVPhaseInstallReady, olm.CSVPhaseInstalling}
+
 // unsubscribed describes the operator of a ClusterServiceVersion that no Subscription installed.
 func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) operator.Operator {
 	out := operator.Operator{Namespace: csv.Namespace, Name: csv.Name, UpToDate: metav1.ConditionUnknown}
@@ -389,6 +400,9 @@ func unsubscribed(csv *v1alpha1.ClusterServiceVersion, n *namespace) operator.Op
 	}
 	if b := installer.Unreliable(n.Probes[csv.Name]); b != nil {
 		out.Blockers = append(out.Blockers, *b)
+	}
+	if slices.Contains(underway, csv.Status.Phase) {
+		out.Unfinished = installationOf(csv)
 	}
 	out.WouldHold = n.wouldHold(csv, &out)
 	out.Unread = n.unreadOf(Probes)

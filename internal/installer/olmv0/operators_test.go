@@ -15,6 +15,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/operator"
 	subscriptionstatus "github.com/operator-status/operator-status/internal/status/subscription"
 	"github.com/operator-status/operator-status/internal/test/golden"
@@ -540,6 +541,33 @@ func TestLimitedByUser(t *testing.T) {
 		}
 		if got := Operators(in)[0]; got.Limited != want || got.UpToDate != metav1.ConditionTrue {
 			t.Errorf("with reason %s, UpToDate is %s, and Limited %q", reason, got.UpToDate, got.Limited)
+		}
+	}
+}
+
+// TestUnsubscribed verifies that the installation of a ClusterServiceVersion without Subscription is described while it has not ended.
+func TestUnsubscribed(t *testing.T) {
+	for phase, want := range map[olm.ClusterServiceVersionPhase]bool{
+		olm.CSVPhaseNone: true, olm.CSVPhasePending: true, olm.CSVPhaseInstallReady: true, olm.CSVPhaseInstalling: true,
+		olm.CSVPhaseSucceeded: false, olm.CSVPhaseFailed: false, olm.CSVPhaseReplacing: false, olm.CSVPhaseDeleting: false,
+	} {
+		applied := csv("foo.v1", "", phase)
+		applied.CreationTimestamp = began
+		got := Operators(Cluster{ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{applied}})[0].Unfinished
+		if (got != nil) != want || got != nil && (got.String() != "ClusterServiceVersion default/foo.v1" || got.Since != began) {
+			t.Errorf("in phase %q its installation is %+v; want one: %t", phase, got, want)
+		}
+	}
+}
+
+// TestRuns verifies that the workload of a version runs its operator in the namespace of that alone: others may have a version of the same name.
+func TestRuns(t *testing.T) {
+	op := operator.Operator{Installer: Installer{}.Name(), Namespace: "default", Name: "foo", Installed: "foo.v1"}
+	for namespace, want := range map[string]bool{"default": true, "other": false} {
+		d := deployment("foo", "foo.v1", 1)
+		d.Namespace = namespace
+		if w, _ := installer.WorkloadOf(&d); (Installer{}).Runs(op, w) != want {
+			t.Errorf("in namespace %s it runs the operator: %t, want %t", namespace, !want, want)
 		}
 	}
 }

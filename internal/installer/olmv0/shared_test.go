@@ -356,7 +356,7 @@ func (r random) csv(name string) v1alpha1.ClusterServiceVersion {
 		out.Status.LastTransitions = []v1alpha1.ClusterServiceVersionTransition{{Phase: olm.CSVPhaseSucceeded}}
 	case 1:
 		out.Status.Conditions = []v1alpha1.ClusterServiceVersionCondition{{Phase: olm.CSVPhaseSucceeded}}
-	case 2: //nolint:mnd // OLM keeps 20
+	case 2: // OLM keeps 20
 		out.Status.Conditions = make([]v1alpha1.ClusterServiceVersionCondition, 20)
 	case 3:
 		out.Labels = pick(r, nil, map[string]string{olm.CopiedLabelKey: "olm"})

@@ -54,7 +54,7 @@ func (e *ClusterExtension) Unfinished() *operator.Unfinished {
 	out := &operator.Unfinished{
 		Ref: operator.Ref{Kind: Kind.Kind, Name: e.Name}, Since: e.CreationTimestamp, Reason: "NotReconciled",
 		Message: "operator-controller has not processed it: check that it runs",
-		Steps:   []operator.Step{{To: "To see it", Command: "kubectl describe clusterextension.olm.operatorframework.io " + e.Name}},
+		Steps:   []operator.Step{{To: "To see it", Command: operator.Command("kubectl describe clusterextension.olm.operatorframework.io %s", e.Name)}},
 	}
 	progressing := meta.FindStatusCondition(e.Status.Conditions, "Progressing")
 	switch {

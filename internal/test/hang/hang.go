@@ -124,6 +124,11 @@ var Ways = map[string]Way{
 		Manifests: "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {pods: '0'}}}",
 		Heading:   `Broken by Deployment .* \(FailedCreate\)`, Code: 3,
 	},
+	"replicasetquota": {
+		Reason:    "A ResourceQuota allows no ReplicaSet.",
+		Manifests: "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {count/replicasets.apps: '0'}}}",
+		Heading:   `Broken by Deployment .* \(ReplicaSetCreateError\)`, Code: 3,
+	},
 	"account": {
 		Reason: "The service account of the pod does not exist.", Change: pod("serviceAccountName", "nobody"),
 		Heading: `Broken by Deployment .* \(FailedCreate\)`, Code: 3,

@@ -259,6 +259,7 @@ func (s *Stage) objects(t *testing.T, name string) string {
 
 // clear deletes everything, and the finalizers that would keep it.
 func (s *Stage) clear(t *testing.T) {
+	t.Helper()
 	ctx := context.Background()
 	none := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
 	for name, namespace := range s.namespaces {

@@ -89,7 +89,7 @@ export function blockersOf(
     if (c?.status !== 'True' || isInProgress(c)) {
       continue;
     }
-    out.push(...(type === 'ResolutionFailed' ? unresolvable(sub, c, n) : [brokenBy(sub, c)]));
+    out.push(...(type === 'ResolutionFailed' ? unresolvable(sub, c, n) : [brokenBy(sub, c, n)]));
   }
   const csv = running(n.csvs, sub.status?.installedCSV);
   const blind = csv && blindProbe(n.probes.get(csv.metadata.name));
@@ -104,7 +104,7 @@ export function blockersOf(
   if (awaits?.status === 'True' && plan) {
     out.push(unapproved(awaits, plan));
   } else if (awaits?.status === 'True' && unreadOf(n, 'InstallPlans').length > 0) {
-    const { by, step } = origin(sub, 'InstallPlanMissing');
+    const { by, step } = origin(sub, 'InstallPlanMissing', n);
     out.push({ impact: 'Held', by, steps: [step], ...cause(awaits) });
   }
   return distinct(out);
@@ -125,8 +125,8 @@ function failsByHold(sub: Subscription, failed: Condition, n: Namespace): boolea
   return heldByOLM(sub, n).held && (failed.message ?? '').includes(sub.status?.currentCSV ?? '');
 }
 
-function brokenBy(sub: Subscription, c: Condition): Blocker {
-  const { by, step } = origin(sub, c.type);
+function brokenBy(sub: Subscription, c: Condition, n: Namespace): Blocker {
+  const { by, step } = origin(sub, c.type, n);
   return { impact: 'Broken', by, steps: [step], ...cause(c) };
 }
 
@@ -166,7 +166,7 @@ function unresolvable(sub: Subscription, c: Condition, n: Namespace): Blocker[] 
   }
   const csv = outdatedFailure(sub, n.csvs);
   if (!csv || unreadOf(n, 'ClusterServiceVersions').length > 0) {
-    return [brokenBy(sub, c)];
+    return [brokenBy(sub, c, n)];
   }
   return [
     {
@@ -209,7 +209,7 @@ function isName(text: string | undefined): text is string {
  * Returns the object that a condition of a Subscription is about, and a command that shows it. It is the Subscription itself
  * if that names no other.
  */
-function origin(sub: Subscription, type: string): { by: string; step: Step } {
+function origin(sub: Subscription, type: string, n: Namespace): { by: string; step: Step } {
   const { spec, status } = sub;
   const { namespace } = sub.metadata;
   const itself = [
@@ -219,6 +219,9 @@ function origin(sub: Subscription, type: string): { by: string; step: Step } {
     sub.metadata.name,
   ];
   const csv = ['ClusterServiceVersion', 'clusterserviceversion.operators.coreos.com', namespace];
+  const failed = [status?.currentCSV, status?.installedCSV].find(
+    name => n.csvs.get(name ?? '')?.status?.phase === 'Failed'
+  );
   const plan = [
     'InstallPlan',
     'installplan.operators.coreos.com',
@@ -236,7 +239,7 @@ function origin(sub: Subscription, type: string): { by: string; step: Step } {
     InstallPlanPending: plan,
     InstallPlanMissing: plan,
     BundleUnpackFailed: plan,
-    InstalledCSVFailed: [...csv, status?.currentCSV],
+    InstalledCSVFailed: [...csv, failed ?? status?.currentCSV],
     InstalledCSVMissing: [...csv, status?.installedCSV],
   };
   const other = others[type];
