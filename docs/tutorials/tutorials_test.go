@@ -71,7 +71,7 @@ func parse(text string) (script string, shown []string) {
 }
 
 func bash(script string) (string, error) {
-	command := exec.Command("bash", "-c", script) //nolint:gosec // the commands of this folder
+	command := exec.Command("bash", "-c", script) // the commands of this folder
 	command.Dir = testcluster.Root()
 	output, err := command.CombinedOutput()
 	return string(output), err

@@ -10,6 +10,7 @@ import (
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,7 +43,7 @@ func Release(ctx context.Context, c client.Client, now metav1.Time, output io.Wr
 		return err
 	}
 	list := &v1alpha1.SubscriptionList{}
-	if err := c.List(ctx, list); err != nil {
+	if err := c.List(ctx, list); err != nil && !isNotServed(err) {
 		return fmt.Errorf("listing the Subscriptions: %w", err)
 	}
 	for i := range list.Items {
@@ -110,7 +111,7 @@ func enforce(ctx context.Context, c client.Client, action admissionregistrationv
 // each applies change to every OperatorCondition, and prints the results that are not empty.
 func each(ctx context.Context, c client.Client, output io.Writer, change func(*operatorsv2.OperatorCondition) string) error {
 	list := &operatorsv2.OperatorConditionList{}
-	if err := c.List(ctx, list); err != nil {
+	if err := c.List(ctx, list); err != nil && !isNotServed(err) {
 		return fmt.Errorf("listing the OperatorConditions: %w", err)
 	}
 	for i := range list.Items {
@@ -120,6 +121,9 @@ func each(ctx context.Context, c client.Client, output io.Writer, change func(*o
 	}
 	return nil
 }
+
+// isNotServed reports whether the cluster has no such kind, as without OLM.
+func isNotServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
 // modify applies change to an object unless it was deleted, and prints the result if that is not empty.
 func modify[O interface {
