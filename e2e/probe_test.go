@@ -86,6 +86,7 @@ func TestUpdateHeldByAnnotations(t *testing.T) {
 	}
 	feature := features.New("an update waits until its operator allows it").
 		Setup(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+			t.Helper()
 			cluster.InstallOLM(t)
 			cluster.WithoutHoldPolicy(t) // so that the OperatorCondition reports the Probe
 			namespace = cluster.Namespace(t, "e2e")

@@ -102,7 +102,7 @@ var block = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 func run(t *testing.T, script string) {
 	t.Helper()
 	bin := filepath.Join(testcluster.Root(), "bin", "controlplane")
-	bash := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script) //nolint:gosec // the commands of the document
+	bash := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script) // the commands of the document
 	bash.Dir = testcluster.Root()
 	bash.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(clusterDir, "kubeconfig"), "PATH="+bin+":"+os.Getenv("PATH"))
 	if output, err := bash.CombinedOutput(); err != nil {
@@ -171,7 +171,7 @@ EOF
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(filepath.Join(testcluster.Root(), "bin", "controlplane", program), "--namespace=olm") //nolint:gosec // OLM's
+		cmd := exec.Command(filepath.Join(testcluster.Root(), "bin", "controlplane", program), "--namespace=olm") // OLM's
 		cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "OPERATOR_NAMESPACE=olm", "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 		if program == "catalog" {
 			cmd.Args = append(cmd.Args, "--kubeconfig="+kubeconfig)

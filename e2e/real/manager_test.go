@@ -132,7 +132,7 @@ func freezerOf(t *testing.T, pod *corev1.Pod) (file, frozen, thawed string) {
 	} {
 		err := filepath.WalkDir(tree.root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.IsDir() {
-				return nil //nolint:nilerr // a cgroup may end meanwhile
+				return nil // a cgroup may end meanwhile
 			}
 			for _, name := range names {
 				if strings.HasSuffix(entry.Name(), name) {

@@ -34,7 +34,7 @@ func fieldsPage(config string) (string, error) {
 	out.WriteString(page("Fields", "`kubectl explain` has the same for the cluster that it asks. The spec of Subscriptions and ClusterServiceVersions is that "+
 		"of OLM; their status has these fields where operator-status runs the loops. Beside OLM, it is OLM's, with [conditions](conditions.md) added."))
 	for _, d := range described {
-		data, err := os.ReadFile(filepath.Join(config, d.file)) //nolint:gosec // from the list above
+		data, err := os.ReadFile(filepath.Join(config, d.file)) // from the list above
 		if err != nil {
 			return "", err
 		}

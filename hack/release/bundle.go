@@ -8,12 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"sigs.k8s.io/yaml"
-
-	"github.com/google/go-containerregistry/pkg/authn"
 )
 
 // Images that bundle/ and catalog/ refer to, with the tag of the version. A release refers to those that it consists of, by digest.

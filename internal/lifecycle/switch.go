@@ -34,7 +34,7 @@ type Switch struct {
 	decided bool          // once and for all
 	changed chan struct{} // closed when the mode changes
 	end     context.CancelFunc
-	during  context.Context //nolint:containedctx // lasts as long as the mode
+	during  context.Context // lasts as long as the mode
 	acting  sync.WaitGroup
 }
 
@@ -131,7 +131,7 @@ func (s *Switch) While(suits func(Mode) bool, inner reconcile.Reconciler) reconc
 	return reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 		during, done, err := s.Await(ctx, suits)
 		if err != nil {
-			return reconcile.Result{}, nil //nolint:nilerr // the manager is stopping
+			return reconcile.Result{}, nil // the manager is stopping
 		}
 		defer done()
 		result, err := inner.Reconcile(during, r)

@@ -65,6 +65,7 @@ type course struct {
 }
 
 func newCourse(b *testing.B, c *testcluster.Cluster, watcher client.WithWatch, name string) *course {
+	b.Helper()
 	group := name + ".example.com"
 	out := &course{c: c, watcher: watcher, namespace: c.Namespace(b, name)}
 	account(b, c, out.namespace, group)

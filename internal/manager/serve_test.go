@@ -78,7 +78,7 @@ func TestServes(t *testing.T) {
 	if !strings.Contains(body, "\nrest_client_requests_total{") {
 		t.Errorf("the metrics do not include the manager's requests:\n%s", body)
 	}
-	conn, err := tls.Dial("tcp", metrics, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}) //nolint:gosec // it is signed by itself
+	conn, err := tls.Dial("tcp", metrics, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}) // it is signed by itself
 	if err != nil {
 		t.Fatal(err)
 	}

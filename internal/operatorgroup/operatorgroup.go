@@ -56,7 +56,7 @@ func Targets(ctx context.Context, c client.Reader, group *operatorsv1.OperatorGr
 	}
 	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
 	if err != nil {
-		return nil, nil //nolint:nilerr // an invalid selector selects none
+		return nil, nil // an invalid selector selects none
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
-	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	clusteroperatorstatus "github.com/operator-status/operator-status/internal/status/clusteroperator"
 )
 
 const (

@@ -166,6 +166,7 @@ type Reporter interface {
 // Tell tells the story that each program has to tell: while a custom resource does not allow it, nothing of another version is on the
 // cluster, and the program says why, whether a manager runs or not.
 func Tell(t *testing.T, p Program, o Op) {
+	t.Helper()
 	manager := o.Cluster.StartManager(t)
 	p.Install(t, o, First)
 	o.AwaitImage(t, First)

@@ -7,12 +7,11 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"go.opentelemetry.io/otel/sdk/resource"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
-	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 )
