@@ -97,7 +97,7 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 			}
 		}
 		op.Blockers = append(found, op.Blockers...)
-		if b := stalled(*op, now); b != nil {
+		if b := stalled(*op, now); b != nil && len(found) == 0 { // a workload tells why an installation takes too long
 			op.Blockers = append(op.Blockers, *b)
 		}
 		slices.SortStableFunc(op.Blockers, func(a, b operator.Blocker) int { return cmp.Compare(a.Impact.Rank(), b.Impact.Rank()) })
