@@ -327,6 +327,13 @@ func TestExplain(t *testing.T) {
 			unfinished: unresolved,
 			want:       []string{"Held by UpgradeHold audit, HeldByUser since 150: until Friday"},
 		},
+		"TimedOut": {
+			reason: "A workload tells why an installation is given up.", objects: []Object{unseen}, unfinished: failed,
+			want: []string{
+				"Waiting by Deployment foo/foo, NotReconciled since 100: kube-controller-manager has not processed the last change of Deployment foo/foo: " +
+					"check that it runs", "kubectl describe deployment -n foo foo",
+			},
+		},
 		"FailedAndBroken": {
 			reason: "What is known to be broken tells why an update fails.", objects: with(evicted), blockers: []operator.Blocker{held},
 			unfinished: failed,
