@@ -372,7 +372,7 @@ type anywhere struct{ single }
 
 func (anywhere) Runs(op operator.Operator, w Workload) bool { return op.Name == w.Name }
 
-// TestElsewhere verifies that a workload in another namespace than that of its operator is looked at.
+// TestElsewhere verifies that a workload in another namespace than that of its operator is explained.
 func TestElsewhere(t *testing.T) {
 	d := reporting(deployment(1, 0, 0), appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate", "exceeded quota: pods")
 	d.Namespace = "bar"
