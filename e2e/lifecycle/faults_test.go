@@ -1,11 +1,12 @@
 package lifecycle
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
-	"sync"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,43 +14,39 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/live"
 	"github.com/operator-status/operator-status/internal/test/faults"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-const (
-	// servedFor is how long a no must have been served for an update not to begin. An update may rely on an earlier read.
-	servedFor = 2 * time.Second
-
-	// mostEvents limits the Events about each operator, in all and for each update. Equal ones are counted in one.
-	mostEvents, mostEventsEach = 30, 20
-)
+// mostEvents limits the Events about each operator, in all and for each update. Equal ones are counted in one.
+const mostEvents, mostEventsEach = 30, 20
 
 // faultyOperator is an operator in a namespace of its own, whose custom resource blocks and allows updates in turn.
 type faultyOperator struct {
 	stage    *stage
 	pkg      string
+	began    time.Time
 	sub      *v1alpha1.Subscription
 	custom   *unstructured.Unstructured
 	offered  int // the number of versions
 	versions []testcatalog.Foo
-
-	mu      sync.Mutex
-	blocks  bool      // whether the custom resource blocks an update
-	since   time.Time // when the API server acknowledged that
-	passed  int
-	refused []string // updates that began after a no that had been served for long enough
+	serves   []serving
+	passed   int // the number of updates that have been judged
 }
 
-// TestRandomFaults verifies that no update begins after a no that the API server has served for two seconds, while random
-// faults lie between it and two managers, which are also frozen, killed and cut off; and that the managers recover soon
+// serving is the state of a custom resource that the API server serves from a time on.
+type serving struct {
+	since  time.Time
+	blocks bool // whether it blocks updates
+}
+
+// TestRandomFaults verifies that no update begins after a no that the API server has served for longer than a decision lasts, while
+// random faults lie between it and two managers, which are also frozen, killed and cut off; and that the managers recover soon
 // after the faults have ended. FAULTS_FOR is how long they last, and FAULTS_SEED repeats a run.
 func TestRandomFaults(t *testing.T) {
 	lasts := time.Minute
@@ -74,12 +71,6 @@ func TestRandomFaults(t *testing.T) {
 	for _, o := range operators {
 		o.begin(t)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	for _, o := range operators {
-		o.watch(ctx, t)
-	}
-
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
 		proxy.Set(randomFaults(random))
 		restore := managers[random.IntN(len(managers))].disturb(t, random)
@@ -114,7 +105,7 @@ func TestRandomFaults(t *testing.T) {
 	}
 	t.Logf("in %s of faults, %d updates have begun", lasts, passed)
 	if passed == 0 {
-		t.Error("no update began")
+		fail(t, "no update began")
 	}
 	for _, m := range managers {
 		m.manager.CheckAlive(t)
@@ -193,29 +184,26 @@ func faultyOperators(t *testing.T, n int) []*faultyOperator {
 // begin installs the first version, and has its custom resource block updates.
 func (o *faultyOperator) begin(t *testing.T) {
 	t.Helper()
-	o.sub = o.stage.subscribe(t, o.pkg)
+	o.began, o.sub = time.Now(), o.stage.subscribe(t, o.pkg)
 	o.stage.awaitInstalled(t, o.sub, o.versions[0].CSV())
 	o.custom = o.stage.custom(t, o.pkg, "busy", `[{type: Migrating, status: "True"}]`)
-	o.blocks, o.since = true, time.Now()
+	o.serves = []serving{{time.Now(), true}}
 	probe := &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: o.stage.namespace, Name: o.versions[0].CSV()}}
 	o.stage.await(t, probe, func() string { return checkNotUpgradeable(probe) })
 }
 
+func (o *faultyOperator) blocks() bool { return o.serves[len(o.serves)-1].blocks }
+
 // flip has the custom resource allow updates if it blocks them, and the reverse.
 func (o *faultyOperator) flip(t *testing.T) {
 	t.Helper()
-	o.mu.Lock()
-	next := !o.blocks
-	o.blocks, o.since = false, time.Now() // while it is being written, either may be read
-	o.mu.Unlock()
-	status := metav1.ConditionFalse
+	next, status := !o.blocks(), metav1.ConditionFalse
 	if next {
 		status = metav1.ConditionTrue
 	}
+	o.serves = append(o.serves, serving{time.Now(), false}) // while it is being written, either may be read
 	setMigrating(t, o.custom, status)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.blocks, o.since = next, time.Now()
+	o.serves = append(o.serves, serving{time.Now(), next})
 }
 
 // offerNext offers another version if the last one is installed.
@@ -228,60 +216,37 @@ func (o *faultyOperator) offerNext(t *testing.T) {
 	}
 }
 
-// watch compares the start of each update with the state of the custom resource at that time.
-func (o *faultyOperator) watch(ctx context.Context, t *testing.T) {
-	t.Helper()
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterServiceVersionList"))
-	if err := cluster.Client.List(ctx, list, client.InNamespace(o.stage.namespace)); err != nil {
-		t.Fatal(err)
-	}
-	// The API server ends each watch after some time.
-	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return cluster.Client.Watch(ctx, list.DeepCopy(), client.InNamespace(o.stage.namespace), &client.ListOptions{Raw: &options})
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer w.Stop()
-		for e := range w.ResultChan() {
-			if e.Type == watch.Error {
-				t.Errorf("the watch of ClusterServiceVersions ended: %v", e.Object)
-				return
-			}
-			csv, ok := e.Object.(*metav1.PartialObjectMetadata)
-			if !ok || e.Type != "ADDED" || csv.Name == o.versions[0].CSV() {
-				continue
-			}
-			o.mu.Lock()
-			o.passed++
-			if served := time.Since(o.since); o.blocks && served > servedFor {
-				o.refused = append(o.refused, fmt.Sprintf("%s was installed %s after the API server served a blocking custom resource", csv.Name, served))
-			}
-			o.mu.Unlock()
-		}
-	}()
-}
-
-// report fails the test for each update that should not have begun so far.
+// report compares the start of each update with the state of the custom resource that the API server served when it received the request.
 func (o *faultyOperator) report(t *testing.T) {
 	t.Helper()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	t.Logf("%s: %d of %d updates have begun", o.pkg, o.passed, o.offered-1)
-	for _, why := range o.refused {
-		t.Error(why)
+	updates := o.updates(t)
+	t.Logf("%s: %d of %d updates have begun", o.pkg, len(updates), o.offered-1)
+	for _, r := range updates[o.passed:] {
+		after := slices.IndexFunc(o.serves, func(s serving) bool { return s.since.After(r.Received.Time) })
+		if after < 0 {
+			after = len(o.serves)
+		}
+		last := o.serves[after-1]
+		if since := r.Received.Sub(last.since); last.blocks && since > live.DecisionLasts {
+			fail(t, "%s began %s after the API server had served a blocking custom resource", r, since)
+		}
 	}
-	o.refused = nil
+	o.passed = len(updates)
+}
+
+// updates returns the requests that have begun updates. Each of them created a ClusterServiceVersion.
+func (o *faultyOperator) updates(t *testing.T) []testcluster.Request {
+	t.Helper()
+	return slices.DeleteFunc(cluster.Requests(t, o.began), func(r testcluster.Request) bool {
+		return r.ObjectRef.Resource != "clusterserviceversions" || r.ObjectRef.Subresource != "" || r.ObjectRef.Namespace != o.stage.namespace ||
+			r.ObjectRef.Name == o.versions[0].CSV() || r.Response.Code != http.StatusCreated || strings.Contains(r.URI, "dryRun=")
+	})
 }
 
 // settle has the custom resource allow the last update, and waits until it is installed.
 func (o *faultyOperator) settle(t *testing.T) {
 	t.Helper()
-	if o.blocks {
+	if o.blocks() {
 		o.flip(t)
 	}
 	o.stage.awaitInstalled(t, o.sub, o.versions[o.offered-1].CSV())
@@ -302,9 +267,8 @@ func (o *faultyOperator) checkProbe(t *testing.T) {
 		}
 		return ""
 	})
-	probes := &v1alpha1.ProbeList{}
-	if err := cluster.Client.List(t.Context(), probes, client.InNamespace(o.stage.namespace)); err != nil || len(probes.Items) != 1 {
-		t.Errorf("%s has %d Probes: %v", o.pkg, len(probes.Items), err)
+	for _, former := range o.versions[:o.offered-1] { // the garbage collector deletes these
+		cluster.AwaitGone(t, &v1alpha1.Probe{ObjectMeta: metav1.ObjectMeta{Namespace: o.stage.namespace, Name: former.CSV()}})
 	}
 }
 
@@ -322,9 +286,16 @@ func (o *faultyOperator) countEvents(t *testing.T) {
 		}
 	}
 	if n > mostEvents+mostEventsEach*o.passed {
-		t.Errorf("%d Events for %s", n, o.pkg)
+		fail(t, "%d Events for %s", n, o.pkg)
 	}
 	t.Logf("%s: %d updates, %d Events: %v", o.pkg, o.passed, n, about)
+}
+
+// fail fails a test for a reason that is printed below the logs as well.
+func fail(t *testing.T, format string, args ...any) {
+	t.Helper()
+	t.Errorf(format, args...)
+	testcluster.FailsBecause(t, fmt.Sprintf(format, args...))
 }
 
 // randomFaults returns a random selection of faults.

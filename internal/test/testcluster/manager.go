@@ -221,6 +221,7 @@ func (m *Manager) signal(t testing.TB, s os.Signal) {
 	t.Helper()
 	for _, p := range m.processes {
 		if err := p.command.Process.Signal(s); err != nil {
+			FailsBecause(t, fmt.Sprintf("sending the manager %s: %v", s, err))
 			t.Fatalf("sending the manager %s: %v", s, err)
 		}
 	}
@@ -266,6 +267,7 @@ func (m *Manager) CheckAlive(t testing.TB) {
 	t.Helper()
 	for _, p := range m.processes {
 		if p.ended() {
+			FailsBecause(t, "the manager has ended")
 			t.Errorf("the manager has ended: %v", p.command.ProcessState)
 		}
 	}
