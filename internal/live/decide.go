@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	// DecisionLasts is how long after a decision the request may take that begins the updates. It is not repeated after that, not
-	// even if the API server asks to retry it.
+	// DecisionLasts is for how long the updates may begin that a decision allows. The request that begins them is not repeated after
+	// that, not even if the API server asks to retry it.
 	DecisionLasts = 2 * time.Second
 
-	// readingIsQuick is how long reading custom resources may take before everything else is read again after it.
-	readingIsQuick = time.Second
+	// decidingIsQuick is how long a decision may take to count from its beginning. An answer that is received late may be outdated:
+	// the process was frozen, or the network was slow.
+	decidingIsQuick = time.Second
 )
 
 // Update is an update that begins unless it is held.
@@ -32,29 +33,45 @@ type Update struct {
 	Account *types.NamespacedName
 }
 
-// Decide evaluates the gate for updates that begin unless they are held, as gather has just read them from the API server. If
-// nothing else holds them, the custom resources of their operators are read as well; if that took long, gather is called again.
-func (l Probes) Decide(ctx context.Context, updates []Update, gather func(context.Context) ([]Update, error)) (gate.Decision, error) {
-	if decision := Evaluate(updates); decision.Held || decision.Overridden {
-		return decision, nil
-	}
-	started := time.Now()
-	statuses, err := l.statuses(ctx, updates)
-	if err != nil {
-		return gate.Decision{}, err
-	}
-	if time.Since(started) > readingIsQuick {
-		if updates, err = gather(ctx); err != nil {
-			return gate.Decision{}, err
+// Decide evaluates the gate for updates that begin unless they are held. gather reads them from the API server. If nothing else
+// holds them, the custom resources of their operators are read as well. It also returns when the decision was true.
+//
+// If that took long, everything is read again. If it takes long again, these custom resources are many or the API server is slow:
+// then the rest is read once more, and the decision counts from its end.
+func (l Probes) Decide(ctx context.Context, gather func(context.Context) ([]Update, error)) (decision gate.Decision, at time.Time, err error) {
+	var statuses map[string]*v1alpha1.ProbeStatus
+	for range 2 {
+		at = time.Now()
+		updates, err := gather(ctx)
+		if err != nil {
+			return gate.Decision{}, time.Time{}, err
+		}
+		if decision := Evaluate(updates); decision.Held || decision.Overridden {
+			return decision, time.Now(), nil
+		}
+		if statuses, err = l.statuses(ctx, updates); err != nil {
+			return gate.Decision{}, time.Time{}, err
+		}
+		if time.Since(at) <= decidingIsQuick {
+			return evaluateLive(updates, statuses), at, nil
 		}
 	}
+	updates, err := gather(ctx)
+	if err != nil {
+		return gate.Decision{}, time.Time{}, err
+	}
+	return evaluateLive(updates, statuses), time.Now(), nil
+}
+
+// evaluateLive evaluates the gate for updates that begin, with the statuses of their Probes by the names of the running versions.
+func evaluateLive(updates []Update, statuses map[string]*v1alpha1.ProbeStatus) gate.Decision {
 	for i, u := range updates {
 		updates[i].Begins = true
 		if u.Running != nil {
 			updates[i].Live = statuses[u.Running.Name]
 		}
 	}
-	return Evaluate(updates), nil
+	return Evaluate(updates)
 }
 
 // Evaluate evaluates the gate for updates, without their custom resources unless these have been read.

@@ -21,8 +21,8 @@ import (
 	"github.com/operator-status/operator-status/internal/watch"
 )
 
-// TestDecide verifies that everything is read again if reading the custom resources took long, and that they are not read for an
-// update that is held anyway.
+// TestDecide verifies that everything is read again if that took long, that a decision does not count from when a late answer was
+// received, and that custom resources are not read for an update that is held anyway.
 func TestDecide(t *testing.T) {
 	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foo.v1"}}
 	update := func(held bool) Update {
@@ -39,38 +39,48 @@ func TestDecide(t *testing.T) {
 		return out
 	}
 	cases := map[string]struct {
-		reason                string
-		heldBefore, heldAfter bool
-		took                  time.Duration
-		reads, gathered       int
-		held                  bool
+		reason          string
+		heldFrom        int             // the first time of gathering that finds a hold, or 0
+		took            []time.Duration // by each read of the custom resources
+		reads, gathered int
+		held            bool
+		age             time.Duration // of the decision
 	}{
-		"Allowed":    {reason: "An update that nothing holds is decided once.", reads: 1},
-		"HeldBefore": {reason: "The custom resources do not matter for an update that is held anyway.", heldBefore: true, held: true},
-		"Slow":       {reason: "What was read before the custom resources may be outdated.", took: time.Minute / 2, reads: 1, gathered: 1},
-		"HeldAfter": {reason: "A hold that appears while the custom resources are read counts.", took: time.Minute / 2,
-			heldAfter: true, reads: 1, gathered: 1, held: true},
-		"NotYetHeld": {reason: "Nothing is read again after a quick answer.", heldAfter: true, reads: 1},
+		"Allowed":    {reason: "An update that nothing holds is decided once.", reads: 1, gathered: 1},
+		"HeldBefore": {reason: "The custom resources do not matter for an update that is held anyway.", heldFrom: 1, gathered: 1, held: true},
+		"Quick": {reason: "The custom resources may have changed since the API server was asked.", took: []time.Duration{time.Second / 2},
+			reads: 1, gathered: 1, age: time.Second / 2},
+		"SlowOnce": {reason: "An answer that is received late may be outdated: the process was frozen.", took: []time.Duration{time.Minute / 2, time.Second / 2},
+			reads: 2, gathered: 2, age: time.Second / 2},
+		"Slow": {reason: "Reading many custom resources always takes long; the rest may be outdated then.", took: []time.Duration{time.Minute / 2, time.Minute / 2},
+			reads: 2, gathered: 3},
+		"HeldMeanwhile": {reason: "A hold that appears while the custom resources are read counts.", took: []time.Duration{time.Minute / 2},
+			heldFrom: 2, reads: 1, gathered: 2, held: true},
+		"HeldAtLast": {reason: "So does one that appears while many are read again.", took: []time.Duration{time.Minute / 2, time.Minute / 2},
+			heldFrom: 3, reads: 2, gathered: 3, held: true},
+		"NotYetHeld": {reason: "Nothing is read again after a quick answer.", heldFrom: 2, reads: 1, gathered: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reads, gathered := 0, 0
 				probes := Probes{Reader: cluster(t), List: func(context.Context, watch.Request) (observed.Snapshot, error) {
+					if reads < len(tc.took) {
+						time.Sleep(tc.took[reads]) // of the clock of the test
+					}
 					reads++
-					time.Sleep(tc.took) // of the clock of the test
 					return observed.Snapshot{Filled: true}, nil
 				}}
-				decision, err := probes.Decide(t.Context(), []Update{update(tc.heldBefore)}, func(context.Context) ([]Update, error) {
+				decision, at, err := probes.Decide(t.Context(), func(context.Context) ([]Update, error) {
 					gathered++
-					return []Update{update(tc.heldAfter)}, nil
+					return []Update{update(tc.heldFrom > 0 && gathered >= tc.heldFrom)}, nil
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if decision.Held != tc.held || reads != tc.reads || gathered != tc.gathered {
-					t.Errorf("%s\nheld %t, %d reads, gathered %d times; want %t, %d, %d: %s", tc.reason, decision.Held, reads, gathered,
-						tc.held, tc.reads, tc.gathered, decision.Message)
+				if decision.Held != tc.held || reads != tc.reads || gathered != tc.gathered || time.Since(at) != tc.age {
+					t.Errorf("%s\nheld %t, %d reads, gathered %d times, %s old; want %t, %d, %d, %s: %s", tc.reason, decision.Held, reads, gathered,
+						time.Since(at), tc.held, tc.reads, tc.gathered, tc.age, decision.Message)
 				}
 			})
 		})

@@ -30,7 +30,7 @@ type attempt struct {
 	proposal   proposal
 	resolution *installplanstatus.Resolution // nil if the status has it
 	run        *run                          // nil until the content is prepared to be applied
-	decided    time.Time                     // when the gate was evaluated
+	decided    time.Time                     // when the decision was true, or zero if the plan did not begin then
 	asked      bool                          // whether it had anything to decide
 	transient  error                         // with a problem: another attempt may not have it
 }
@@ -176,14 +176,14 @@ func (a *attempt) resolve(ctx context.Context) error {
 // evaluate evaluates the gate. A user's approval does not override an operator that holds its update. Only the
 // override does, which names the allowed version.
 func (a *attempt) evaluate(ctx context.Context) error {
-	decision, asked, err := a.r.decide(ctx, a.plan.Namespace, &a.proposal, installplanstatus.Approved(a.plan))
+	decision, err := a.r.decide(ctx, a.plan.Namespace, &a.proposal, installplanstatus.Approved(a.plan))
 	if err != nil {
 		return err
 	}
 	if a.gate == nil || decision.Held { // the decision that the plan was approved with stays
-		a.gate = &decision
+		a.gate = &decision.Decision
 	}
-	a.decided, a.asked = time.Now(), asked
+	a.decided, a.asked = decision.at, decision.asked
 	return nil
 }
 

@@ -100,21 +100,31 @@ func (r *Reconciler) running(ctx context.Context, namespace, name string) (*v1al
 	return csvchain.Running(chain, name), nil
 }
 
+// decision is a decision of the gate about a plan.
+type decision struct {
+	gate.Decision
+	asked bool      // whether the plan updates an operator
+	at    time.Time // when it was true, or zero if the plan does not begin
+}
+
 // decide evaluates the gate for every operator that a plan would update. It reads from the API server, since the cache may
 // be stale. If begins is true, the plan is about to begin: then nothing that was not read for this decision counts, and
-// the custom resources of the operators are read as well. It was asked unless the plan updates none.
-func (r *Reconciler) decide(ctx context.Context, namespace string, p *proposal, begins bool) (decision gate.Decision, asked bool, err error) {
-	gather := func(ctx context.Context) ([]live.Update, error) { return r.gather(ctx, namespace, p) }
-	updates, err := gather(ctx)
-	switch {
-	case err != nil:
-		return gate.Decision{}, false, err
-	case begins:
-		decision, err = r.Live.Decide(ctx, updates, gather)
-	default:
-		decision = live.Evaluate(updates)
+// the custom resources of the operators are read as well.
+func (r *Reconciler) decide(ctx context.Context, namespace string, p *proposal, begins bool) (out decision, err error) {
+	gather := func(ctx context.Context) ([]live.Update, error) {
+		updates, err := r.gather(ctx, namespace, p)
+		out.asked = len(updates) > 0
+		return updates, err
 	}
-	return decision, len(updates) > 0, err
+	if begins {
+		out.Decision, out.at, err = r.Live.Decide(ctx, gather)
+		return out, err
+	}
+	updates, err := gather(ctx)
+	if err == nil {
+		out.Decision = live.Evaluate(updates)
+	}
+	return out, err
 }
 
 // gather reads what the gate depends on for each update of a plan. Custom resources of uninstalled operators are read as the

@@ -133,7 +133,7 @@ func TestDecide(t *testing.T) {
 			c := cluster(t, nothing, tc.there...)
 			reader := func(context.Context) (string, error) { return tc.reader, nil }
 			r := &Reconciler{Now: time.Now, Client: c, Reader: c, OptIns: optIns(c), ProbeReader: reader}
-			decision, _, err := r.decide(t.Context(), "default", updating(tc.replaces), false)
+			decision, err := r.decide(t.Context(), "default", updating(tc.replaces), false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,7 +249,7 @@ func TestDecideLive(t *testing.T) {
 				as = request.Target.Identity.String()
 				return tc.read, tc.err
 			}}
-			decision, _, err := r.decide(t.Context(), "default", updating(tc.replaces), tc.begins)
+			decision, err := r.decide(t.Context(), "default", updating(tc.replaces), tc.begins)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -70,13 +70,13 @@ func (r *ApprovalReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if plan, err = find[olm.InstallPlan](ctx, r.Reader, request.NamespacedName); err != nil || !bridge.Waits(plan) {
 		return reconcile.Result{}, err
 	}
-	verdict, err := r.judge(ctx, plan)
+	verdict, judged, err := r.judge(ctx, plan)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	logVerdict(ctx, verdict)
 	if verdict.Approve() {
-		return kube.Requeue(reconcile.Result{}, r.approve(ctx, plan, verdict))
+		return kube.Requeue(reconcile.Result{}, r.approve(ctx, plan, verdict, judged))
 	}
 	if !verdict.Gate.NeedsPolling() {
 		r.waiting.Delete(request.NamespacedName)
@@ -112,12 +112,18 @@ func logVerdict(ctx context.Context, v bridge.Verdict) {
 	logger.Info(message, out...)
 }
 
-// judge returns the Verdict on a plan from the state of the API server. If the plan would be approved, that includes
-// the custom resources of the operators that it updates.
-func (r *ApprovalReconciler) judge(ctx context.Context, plan *olm.InstallPlan) (bridge.Verdict, error) {
-	var n bridge.Namespace
-	gather := func(ctx context.Context) (out []live.Update, err error) {
-		if n, err = at(r.Reader, r.Client, r.OptIns).readLive(ctx, plan.Namespace, r.Identity); err != nil {
+// judge returns the Verdict on a plan from the state of the API server, and when it was true. If the plan would be approved, that
+// includes the custom resources of the operators that it updates.
+func (r *ApprovalReconciler) judge(ctx context.Context, plan *olm.InstallPlan) (verdict bridge.Verdict, at time.Time, err error) {
+	n, err := r.readLive(ctx, plan)
+	if err != nil {
+		return bridge.Verdict{}, time.Time{}, err
+	}
+	if verdict := bridge.Judge(plan, n); !verdict.Approve() {
+		return verdict, time.Now(), nil
+	}
+	decision, at, err := r.Live.Decide(ctx, func(ctx context.Context) (out []live.Update, err error) {
+		if n, err = r.readLive(ctx, plan); err != nil {
 			return nil, err
 		}
 		for _, in := range n.Updates(plan) {
@@ -128,26 +134,22 @@ func (r *ApprovalReconciler) judge(ctx context.Context, plan *olm.InstallPlan) (
 			out = append(out, update)
 		}
 		return out, nil
-	}
-	updates, err := gather(ctx)
+	})
 	if err != nil {
-		return bridge.Verdict{}, err
+		return bridge.Verdict{}, time.Time{}, err
 	}
-	if verdict := bridge.Judge(plan, n); !verdict.Approve() {
-		return verdict, nil
-	}
-	decision, err := r.Live.Decide(ctx, updates, gather)
-	if err != nil {
-		return bridge.Verdict{}, err
-	}
-	verdict := bridge.Judge(plan, n)
+	verdict = bridge.Judge(plan, n)
 	verdict.Gate = decision
-	return verdict, nil
+	return verdict, at, nil
+}
+
+func (r *ApprovalReconciler) readLive(ctx context.Context, plan *olm.InstallPlan) (bridge.Namespace, error) {
+	return at(r.Reader, r.Client, r.OptIns).readLive(ctx, plan.Namespace, r.Identity)
 }
 
 // approve approves a plan as it was judged: a newer resourceVersion is a conflict, and is judged again.
-func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan, verdict bridge.Verdict) error {
-	ctx, cancel := context.WithTimeout(ctx, live.DecisionLasts)
+func (r *ApprovalReconciler) approve(ctx context.Context, plan *olm.InstallPlan, verdict bridge.Verdict, judged time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, judged.Add(live.DecisionLasts))
 	defer cancel()
 	approved := plan.DeepCopy()
 	approved.Spec.Approved = true
