@@ -119,7 +119,7 @@ func Unreliable(probe *v1alpha1.Probe) *operator.Blocker {
 		return nil
 	}
 	switch c.Reason {
-	case v1alpha1.ReasonForbidden, v1alpha1.ReasonNoIdentity, v1alpha1.ReasonReadFailed, v1alpha1.ReasonInvalidExpression,
+	case v1alpha1.ReasonForbidden, v1alpha1.ReasonNoIdentity, v1alpha1.ReasonReadFailed, v1alpha1.ReasonStale, v1alpha1.ReasonInvalidExpression,
 		v1alpha1.ReasonFieldNotFound, v1alpha1.ReasonTooManyWatches, v1alpha1.ReasonTooManyConditions:
 		out := blockedBy(probe, *c)
 		return &out

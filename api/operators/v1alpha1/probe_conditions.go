@@ -148,7 +148,7 @@ const (
 
 	// ReasonStale means that the custom resources may have changed since they were read: the API server has sent nothing
 	// about them, not even the bookmark of every minute, or reading them has failed for longer than a moment. It is a
-	// reason of Upgradeable as well. Updates wait meanwhile.
+	// reason of Upgradeable as well. Updates wait meanwhile. After five minutes, Synced is False.
 	// Remedy: none if the API server is merely overloaded, otherwise correct the cause in the message. Reading is
 	// retried by itself.
 	ReasonStale = "Stale"

@@ -438,7 +438,7 @@ func retryAfter(status v1alpha1.ProbeStatus, now time.Time) time.Duration {
 	}
 	c := readFailure(status)
 	if c == nil {
-		return 0
+		return probestatus.FailsIn(status, now)
 	}
 	lasted := now.Sub(c.LastTransitionTime.Time)
 	if c.Reason == v1alpha1.ReasonNoIdentity {

@@ -30,6 +30,9 @@ func TestReported(t *testing.T) {
 	}
 	important := metav1.Condition{Type: v1alpha1.ConditionImportant, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConditionsTrue}
 	forbidden := metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonForbidden}
+	stale := func(status metav1.ConditionStatus) metav1.Condition {
+		return metav1.Condition{Type: v1alpha1.ConditionSynced, Status: status, Reason: v1alpha1.ReasonStale}
+	}
 	for name, tc := range map[string]struct {
 		reason  string
 		objects []installer.Object
@@ -42,6 +45,9 @@ func TestReported(t *testing.T) {
 		"Notice":     {"An important condition is a notice.", []installer.Object{probe("Helm", important)}, []string{"Notice by Probe foo/release (ConditionsTrue)"}},
 		"Unreliable": {"A Probe that may not read is broken, whether it holds or not.", []installer.Object{probe("Workload", forbidden)},
 			[]string{"Broken by Probe foo/release (Forbidden)"}},
+		"StaysStale": {"So is one whose reads have been outdated for minutes.", []installer.Object{probe("Workload", stale(metav1.ConditionFalse))},
+			[]string{"Broken by Probe foo/release (Stale)"}},
+		"Stale": {"An overloaded API server recovers.", []installer.Object{probe("Workload", stale(metav1.ConditionUnknown))}, nil},
 		"All": {"All of one operator is reported together, what is broken first.", []installer.Object{hold("Helm", "True"), probe("Helm", important, forbidden)},
 			[]string{"Broken by Probe foo/release (Forbidden)", "Held by Probe foo/release (Because)", "Notice by Probe foo/release (ConditionsTrue)"}},
 	} {

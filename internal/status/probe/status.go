@@ -465,8 +465,10 @@ func important(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 // synced sets Synced: True if all that the spec names is being read.
 func synced(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	c := metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue}
+	before := meta.FindStatusCondition(out.Conditions, c.Type)
+	stays := before != nil && before.Reason == v1alpha1.ReasonStale && FailsIn(*out, in.Now.Time) == 0
 	switch problems := problemsOf(in); {
-	case len(problems) > 0 && problems[0].Reason == v1alpha1.ReasonStale:
+	case len(problems) > 0 && problems[0].Reason == v1alpha1.ReasonStale && !stays:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonStale, sentences(problems)
 	case len(problems) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, problems[0].Reason, sentences(problems)
@@ -476,6 +478,18 @@ func synced(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 		c.Reason, c.Message = v1alpha1.ReasonSynced, "All resources of the Probe are being read"
 	}
 	set(in, out, c)
+}
+
+// staleFor is how long custom resources are stale before Synced is False: an overloaded API server recovers before.
+const staleFor = 5 * time.Minute
+
+// FailsIn returns in how long Synced is False if the custom resources stay stale until then, or 0 if time alone does not make it False.
+func FailsIn(status v1alpha1.ProbeStatus, now time.Time) time.Duration {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSynced)
+	if c == nil || c.Reason != v1alpha1.ReasonStale || c.Status == metav1.ConditionFalse {
+		return 0
+	}
+	return max(0, c.LastTransitionTime.Add(staleFor).Sub(now))
 }
 
 // podReady sets PodReady if isolation is Pod.

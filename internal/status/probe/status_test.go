@@ -475,7 +475,7 @@ func checkStable(t *testing.T, in Inputs, status v1alpha1.ProbeStatus) {
 	t.Helper()
 	in.Probe = in.Probe.DeepCopy()
 	in.Probe.Status = status
-	in.Now = metav1.NewTime(in.Now.Add(time.Hour))
+	in.Now = metav1.NewTime(in.Now.Add(time.Minute))
 	if diff := cmp.Diff(status, Compute(in)); diff != "" {
 		t.Errorf("the second result differs, so it would be written again: -first +second\n%s", diff)
 	}

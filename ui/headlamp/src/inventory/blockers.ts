@@ -405,6 +405,7 @@ export function blindProbe(probe: Probe | undefined): Blocker | undefined {
     'Forbidden',
     'NoIdentity',
     'ReadFailed',
+    'Stale',
     'InvalidExpression',
     'FieldNotFound',
     'TooManyWatches',
