@@ -18,8 +18,10 @@ import (
 	olmcrds "github.com/operator-framework/api/crds"
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,15 +59,12 @@ func TestMove(t *testing.T) {
 	m.Terminate(t)
 	catalogs := "--catalog-dir=" + t.TempDir()
 	m = cluster.StartManager(t, catalogs)
-	cluster.Await(t, s.sub, func() string {
-		if !s.sub.Status.UpToDate {
-			return "the loops have not written its status: " + s.sub.Status.Message
-		}
-		return ""
-	})
+	s.awaitInherited(t, "1.0.0")
 	s.checkSameDeployment(t, before)
+	s.checkWebhook(t)
 	s.offer(t, "1.0.0", "1.1.0")
 	s.awaitRunning(t, "1.1.0")
+	s.checkWebhook(t)
 
 	m.Terminate(t)
 	run(t, back)
@@ -73,6 +72,7 @@ func TestMove(t *testing.T) {
 	cluster.StartManager(t, catalogs)
 	s.offer(t, "1.0.0", "1.1.0", "1.2.0")
 	s.awaitRunning(t, "1.2.0")
+	s.checkWebhook(t)
 	if now := s.deployment(t); now.UID != before.UID {
 		t.Errorf("the Deployment was recreated")
 	}
@@ -198,8 +198,9 @@ type stage struct {
 }
 
 const (
-	name   = "mover"
-	global = "olm"
+	name        = "mover"
+	global      = "olm"
+	webhookName = "validate.mover.example.com"
 )
 
 func newStage(t *testing.T, versions ...string) *stage {
@@ -222,10 +223,26 @@ func newStage(t *testing.T, versions ...string) *stage {
 // offer replaces the versions in the catalog. Each but the first replaces the one before it.
 func (s *stage) offer(t *testing.T, versions ...string) {
 	t.Helper()
-	if err := testcatalog.Write(s.folder, testcatalog.Published(t, testcatalog.Holding(name, versions...)...)); err != nil {
+	foos := testcatalog.Holding(name, versions...)
+	for i := range foos {
+		foos[i].Change = addWebhook
+	}
+	if err := testcatalog.Write(s.folder, testcatalog.Published(t, foos...)); err != nil {
 		t.Fatal(err)
 	}
 	cluster.ServeCatalog(t, clusterDir, client.ObjectKey{Namespace: global, Name: name}, s.folder)
+}
+
+// addWebhook adds a webhook to a bundle, which no pod serves: it is ignored.
+func addWebhook(csv, _ *unstructured.Unstructured) {
+	webhook := map[string]any{
+		"type": "ValidatingAdmissionWebhook", "generateName": webhookName, "deploymentName": name + "-operator", "webhookPath": "/validate",
+		"containerPort": int64(9443), "failurePolicy": "Ignore", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
+		"rules": []any{map[string]any{
+			"apiGroups": []any{name + ".example.com"}, "apiVersions": []any{"v1"}, "resources": []any{name + "s"}, "operations": []any{"CREATE"},
+		}},
+	}
+	csv.Object["spec"].(map[string]any)["webhookdefinitions"] = []any{webhook}
 }
 
 func csvOf(version string) string { return testcatalog.Foo{Name: name, Version: version}.CSV() }
@@ -249,6 +266,38 @@ func (s *stage) awaitRunning(t *testing.T, version string) {
 		}
 		return ""
 	})
+}
+
+// awaitInherited waits until the loops report that they have not granted a version its webhook.
+func (s *stage) awaitInherited(t *testing.T, version string) {
+	t.Helper()
+	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csvOf(version)}}
+	cluster.Await(t, csv, func() string {
+		if csv.Status.Phase != olm.CSVPhasePending || !strings.Contains(csv.Status.Message, "stay until its next version is installed") {
+			return fmt.Sprintf("it is %s: %s", csv.Status.Phase, csv.Status.Message)
+		}
+		return ""
+	})
+}
+
+// checkWebhook verifies that the API server calls the webhook of the operator once.
+func (s *stage) checkWebhook(t *testing.T) {
+	t.Helper()
+	list := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
+	if err := cluster.Client.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, configuration := range list.Items {
+		for _, webhook := range configuration.Webhooks {
+			if webhook.Name == webhookName {
+				found = append(found, configuration.Name)
+			}
+		}
+	}
+	if len(found) != 1 {
+		t.Errorf("the webhook is in the configurations %q, want one", found)
+	}
 }
 
 func (s *stage) deployment(t *testing.T) *appsv1.Deployment {

@@ -46,6 +46,12 @@ func Running(csvs map[string]*v1alpha1.ClusterServiceVersion, from string) *v1al
 // Ran reports whether a ClusterServiceVersion has ever Succeeded. With OLM, its conditions contain its past phases.
 func Ran(csv *v1alpha1.ClusterServiceVersion) bool { return hasBeen(csv, olm.CSVPhaseSucceeded) }
 
+// Inherited reports whether OLM, or a user, installed a ClusterServiceVersion that has run. The built-in loops cannot grant it its webhooks:
+// the InstallPlan of its next version does.
+func Inherited(csv *v1alpha1.ClusterServiceVersion) bool {
+	return csv.Annotations[v1alpha1.AnnotationInstallPlan] == "" && Ran(csv)
+}
+
 // InstallStarted reports whether the installation of a ClusterServiceVersion has ever started. If so, its predecessor may no
 // longer be running.
 func InstallStarted(csv *v1alpha1.ClusterServiceVersion) bool {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 )
 
 // TestLastTransitions verifies that the last 20 changes of phase or reason are kept, and no others.
@@ -40,6 +41,28 @@ func TestLastTransitions(t *testing.T) {
 	}
 	if got := csv.Status.LastTransitionTime.Unix(); got != 24 {
 		t.Errorf("lastTransitionTime is %d, want that of the phase, which changed at 24", got)
+	}
+}
+
+// TestRanIsKept verifies that it stays known that an operator has run: however often its phase changes, and if OLM installed it.
+func TestRanIsKept(t *testing.T) {
+	ran := etcd("1.0.0")
+	ran.Status = Compute(Inputs{CSV: ran, Decision: Decision{Phase: olm.CSVPhaseSucceeded}, Now: now})
+	ofOLM := etcd("1.0.0")
+	ofOLM.Status.Phase = olm.CSVPhaseSucceeded
+	for _, phase := range []olm.ClusterServiceVersionPhase{olm.CSVPhaseInstalling, olm.CSVPhaseSucceeded} {
+		ofOLM.Status.Conditions = append(ofOLM.Status.Conditions, v1alpha1.ClusterServiceVersionCondition{Phase: phase, LastTransitionTime: &now})
+	}
+	for name, csv := range map[string]*v1alpha1.ClusterServiceVersion{"Loops": ran, "OLM": ofOLM} {
+		t.Run(name, func(t *testing.T) {
+			for i := range 2 * MaxTransitions {
+				phase := []olm.ClusterServiceVersionPhase{olm.CSVPhasePending, olm.CSVPhaseFailed}[i%2]
+				csv.Status = Compute(Inputs{CSV: csv, Decision: Decision{Phase: phase}, Now: now})
+				if !csvchain.Ran(csv) || len(csv.Status.LastTransitions) > MaxTransitions {
+					t.Fatalf("after %d changes, the transitions are %+v", i+1, csv.Status.LastTransitions)
+				}
+			}
+		})
 	}
 }
 
@@ -76,7 +99,7 @@ func TestTakenOver(t *testing.T) {
 	if diff := cmp.Diff([]string{"Available=True/: ", "Progressing=False/: Deployed version v1.0.0", "Zebra=True/: "}, formatConditions(got)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if len(got.LastTransitions) != 1 || !got.LastTransitionTime.Equal(&past) || len(got.Cleanup.PendingDeletion) != 1 {
+	if len(got.LastTransitions) != 3 || !got.LastTransitionTime.Equal(&past) || len(got.Cleanup.PendingDeletion) != 1 {
 		t.Errorf("got %+v", got)
 	}
 	checkStable(t, in, got)

@@ -83,11 +83,15 @@ func phase(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	out.Phase, out.Reason, out.Message = in.Decision.Phase, in.Decision.Reason, in.Decision.Message
 }
 
-// lastTransitions records the last changes of phase or reason. A change of the message alone does not count.
+// lastTransitions records the last changes of phase or reason, also those that OLM recorded in conditions. A change of the message alone
+// does not count.
 func lastTransitions(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	d := in.Decision
 	if d.Phase == olm.CSVPhaseNone {
 		return
+	}
+	if len(out.LastTransitions) == 0 {
+		out.LastTransitions = ofOLM(in.CSV.Status.Conditions)
 	}
 	if n := len(out.LastTransitions); n > 0 && out.LastTransitions[n-1].Phase == d.Phase && out.LastTransitions[n-1].Reason == d.Reason {
 		return
@@ -95,9 +99,30 @@ func lastTransitions(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 	out.LastTransitions = append(out.LastTransitions, v1alpha1.ClusterServiceVersionTransition{
 		Phase: d.Phase, Reason: d.Reason, Message: d.Message, LastTransitionTime: in.Now.DeepCopy(),
 	})
-	if cut := len(out.LastTransitions) - MaxTransitions; cut > 0 {
-		out.LastTransitions = slices.Delete(out.LastTransitions, 0, cut)
+	for len(out.LastTransitions) > MaxTransitions {
+		out.LastTransitions = slices.Delete(out.LastTransitions, oldest(out.LastTransitions), oldest(out.LastTransitions)+1)
 	}
+}
+
+// ofOLM returns the changes of phase in the conditions that OLM writes, which have no type.
+func ofOLM(conditions []v1alpha1.ClusterServiceVersionCondition) (out []v1alpha1.ClusterServiceVersionTransition) {
+	for _, c := range conditions {
+		if c.Type == "" && c.Phase != olm.CSVPhaseNone {
+			out = append(out, v1alpha1.ClusterServiceVersionTransition{
+				Phase: c.Phase, Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime,
+			})
+		}
+	}
+	return out
+}
+
+// oldest returns the index of the oldest transition that tells nothing more: not that the operator has run.
+func oldest(all []v1alpha1.ClusterServiceVersionTransition) int {
+	ran := func(t v1alpha1.ClusterServiceVersionTransition) bool { return t.Phase == olm.CSVPhaseSucceeded }
+	if ran(all[0]) && !slices.ContainsFunc(all[1:], ran) {
+		return 1
+	}
+	return 0
 }
 
 // requirements lists the results for the operator's requirements, sorted.

@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 )
 
@@ -28,6 +29,9 @@ func (r *Reconciler) permissions(ctx context.Context, s *situation, leftOut []st
 		out.Message = "Not granted: " + listed(leftOut)
 	}
 	out.Message += fmt.Sprintf(". No InstallPlan in namespace %s grants these permissions", s.csv.Namespace)
+	if csvchain.Inherited(s.csv) {
+		out.Message += ". Those that it has stay until its next version is installed, which is granted its own"
+	}
 	out.Again = r.backOff(s)
 	return out, r.Rights.Watch(r.controller, r.enqueueDenied)
 }

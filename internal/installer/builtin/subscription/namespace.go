@@ -403,10 +403,21 @@ func (n *namespace) namespaceState(subs ...*v1alpha1.Subscription) resolve.Names
 // only if the OperatorGroup allows it, as with OLM. A CSV that runs and is being replaced only by an incomplete one
 // counts as the newest.
 func (n *namespace) mayMoveOn(head *v1alpha1.ClusterServiceVersion) bool {
-	if head == nil || head.Status.Phase == olm.CSVPhaseSucceeded || head.Status.Phase == olm.CSVPhaseReplacing && csvchain.Ran(head) {
+	if head == nil {
 		return true
 	}
-	return n.failForward && head.Status.Phase == olm.CSVPhaseFailed
+	switch head.Status.Phase {
+	case olm.CSVPhaseSucceeded:
+		return true
+	case olm.CSVPhaseReplacing:
+		return csvchain.Ran(head)
+	case olm.CSVPhasePending:
+		return csvchain.Inherited(head)
+	case olm.CSVPhaseFailed:
+		return n.failForward
+	default:
+		return false
+	}
 }
 
 // writing reports whether an InstallPlan for a Subscription is being applied. Nothing newer replaces it until that is

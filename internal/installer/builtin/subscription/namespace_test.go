@@ -374,6 +374,15 @@ func TestMayMoveOn(t *testing.T) {
 	if n := (&namespace{}); !n.mayMoveOn(nil) {
 		t.Error("a first install must not wait")
 	}
+	inherited := csv("foo.v1.0.0", "Pending")
+	inherited.Status.LastTransitions = []v1alpha1.ClusterServiceVersionTransition{{Phase: "Succeeded"}, {Phase: "Pending"}}
+	if n := (&namespace{}); !n.mayMoveOn(inherited) {
+		t.Error("a version that OLM installed waits for a grant that only the next version brings")
+	}
+	inherited.Annotations = map[string]string{v1alpha1.AnnotationInstallPlan: "install-foo"}
+	if n := (&namespace{}); n.mayMoveOn(inherited) {
+		t.Error("a version of the loops is updated although its requirements are not met")
+	}
 }
 
 func TestDeleted(t *testing.T) {
