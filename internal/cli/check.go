@@ -41,10 +41,14 @@ fails, or you may not read the objects that it needs.`,
 			if err := o.addBreaks(cmd.Context(), installer.Values[olm.InstallPlan](cluster), operators); err != nil {
 				return err
 			}
-			if err := o.printCheck(print, operators, o.now()); err != nil {
+			lacks := len(names) == 0 && o.lacksObjects()
+			if err := o.printCheck(print, operators, lacks, o.now()); err != nil {
 				return err
 			}
-			return worst(operators)
+			if err := worst(operators); err != nil || !lacks {
+				return err
+			}
+			return exit(exitError)
 		},
 	}
 	o.addAllNamespaces(cmd)
@@ -70,16 +74,21 @@ func worst(operators []operator.Operator) error {
 	return nil
 }
 
+// lacksObjects reports whether the archive has objects that cannot be read and may tell of another operator. A warning says so.
+func (o *options) lacksObjects() bool {
+	return o.opened != nil && slices.ContainsFunc(o.installers.Kinds(), func(k installer.Kind) bool { return o.opened.Incomplete(k.GroupVersionKind) })
+}
+
 // printCheck prints the result in the format of the flag -o: by default whether updates are blocked, and a row for each blocker, the worst
-// first.
-func (o *options) printCheck(flags *get.PrintFlags, operators []operator.Operator, now time.Time) error {
+// first. lacks is true if there may be more operators.
+func (o *options) printCheck(flags *get.PrintFlags, operators []operator.Operator, lacks bool, now time.Time) error {
 	format, noHeaders := *flags.OutputFormat, *flags.NoHeaders
 	if format != "" && format != "wide" || len(operators) == 0 {
 		return o.printOperators(flags, operators, now)
 	}
 	operators = sortedBy(operators, resultOf)
 	if !noHeaders {
-		fmt.Fprintln(o.Out, verdict(operators))
+		fmt.Fprintln(o.Out, verdict(operators, lacks))
 	}
 	results := checked(operators, now, format == "wide")
 	o.printOperatorTable(results, noHeaders, format == "wide")
@@ -97,14 +106,13 @@ func resultOf(op operator.Operator) status {
 	return cmp.Or(status(op.Blocked()), allClear)
 }
 
-// verdict answers whether operators may be updated, with counts. The worst is first.
-func verdict(operators []operator.Operator) string {
+// verdict answers whether operators may be updated, with counts. The worst is first. lacks is true if there may be more.
+func verdict(operators []operator.Operator, lacks bool) string {
 	answer := "No update is blocked"
-	switch resultOf(operators[0]) {
-	case allClear:
-	case unknown:
+	switch result := resultOf(operators[0]); {
+	case result == unknown, result == allClear && lacks:
 		answer = "Cannot tell whether updates are blocked"
-	default:
+	case result != allClear:
 		answer = "Updates are blocked"
 	}
 	return answer + ": " + counted(operators, resultOf)

@@ -163,7 +163,7 @@ func TestOutput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			texts.Check(t, t.Name(), output(t, 0, func(o *options) error {
 				o.allNamespaces = true
-				return o.printCheck(flags(t, args), operators(), now)
+				return o.printCheck(flags(t, args), operators(), false, now)
 			}))
 		})
 	}
@@ -177,7 +177,7 @@ func TestOutput(t *testing.T) {
 	}
 	for name, op := range map[string]operator.Operator{"clear": operators()[0], "unknown": operators()[4]} {
 		t.Run("check that is "+name, func(t *testing.T) {
-			texts.Check(t, t.Name(), output(t, 0, func(o *options) error { return o.printCheck(flags(t, nil), []operator.Operator{op}, now) }))
+			texts.Check(t, t.Name(), output(t, 0, func(o *options) error { return o.printCheck(flags(t, nil), []operator.Operator{op}, false, now) }))
 		})
 	}
 	for name, operators := range map[string][]operator.Operator{"summary": operators(), "summary of one that is up to date": operators()[:1], "summary of none": nil} {
@@ -193,7 +193,7 @@ func TestOutput(t *testing.T) {
 		"wide": func(o *options) error {
 			return o.printOperators(flags(t, []string{"-o", "wide"}), operators()[:1], now)
 		},
-		"check": func(o *options) error { return o.printCheck(flags(t, nil), operators(), now) },
+		"check": func(o *options) error { return o.printCheck(flags(t, nil), operators(), false, now) },
 		"tree":  func(o *options) error { o.printTree(tree()); return nil },
 	} {
 		t.Run(name+" in a terminal of 60 columns", func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestColors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			o := &options{IOStreams: genericiooptions.IOStreams{Out: safe(&out)}}
+			o := &options{IOStreams: genericiooptions.IOStreams{Out: safe(&out)}, flags: genericclioptions.NewConfigFlags(true)}
 			if tc.colored {
 				o.terminal = &out
 			}
@@ -296,7 +296,7 @@ func TestDocumentation(t *testing.T) {
 		}),
 		output(t, 0, func(o *options) error {
 			o.allNamespaces = true
-			return o.printCheck(flags(t, nil), operators()[:3], now)
+			return o.printCheck(flags(t, nil), operators()[:3], false, now)
 		}),
 		output(t, 0, explanation(operators()[1])),
 		output(t, 0, func(o *options) error { o.printTree(tree()); return nil }),

@@ -145,9 +145,16 @@ func (o *options) summarize(operators []operator.Operator) {
 
 // explaining returns the command that explains an operator of the cluster or archives that were read.
 func (o *options) explaining(op operator.Operator) string {
-	out := []string{operator.Command("kubectl operator-status why %s -n %s", op.Name, op.Namespace)}
-	for _, file := range o.from {
-		out = append(out, operator.Command("--from=%s", file))
+	return o.here(operator.Command("kubectl operator-status why %s -n %s", op.Name, op.Namespace))
+}
+
+// here returns a command for the cluster that was read, or for the archives if it reads only, by the flags of this command.
+func (o *options) here(command string) string {
+	out := []string{command}
+	if strings.HasPrefix(command, "kubectl operator-status why ") || strings.HasPrefix(command, "kubectl operator-status get ") {
+		for _, file := range o.from {
+			out = append(out, operator.Command("--from=%s", file))
+		}
 	}
 	if file := *o.flags.KubeConfig; file != "" {
 		out = append(out, operator.Command("--kubeconfig=%s", file))

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/operator-status/operator-status/internal/operator"
@@ -40,6 +41,7 @@ func TestPicture(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		o := &options{IOStreams: genericiooptions.IOStreams{Out: safe(&out), ErrOut: safe(&out)}, width: columns, terminal: &out}
+		o.flags = genericclioptions.NewConfigFlags(true)
 		if err := command.print(o); err != nil {
 			t.Fatal(err)
 		}

@@ -127,12 +127,13 @@ func TestRun(t *testing.T) {
 		"Broken": {"Something is broken.", []string{"why", "lost"}, 3, "(CatalogSourceNotFound)"},
 		"Composed": {"A PlatformOperator is in no namespace, and found whatever the kubeconfig's is.", []string{"why", "composer", "--namespace=default"}, 3,
 			"other/lost"},
-		"NotFound": {"The command fails.", []string{"why", "none"}, 1, "error: "},
-		"NoName":   {"Its usage is wrong.", []string{"why"}, 1, "error: accepts 1 arg(s), received 0"},
-		"Unknown":  {"There is no such command.", []string{"whatever"}, 1, "error: unknown command"},
-		"Get":      {"Listing is no judgement.", []string{"get"}, 0, "lost"},
-		"Check":    {"The worst of all operators counts.", []string{"check"}, 3, "Updates are blocked: 1 broken, 1 held, 1 clear"},
-		"CheckOne": {"The worst of those that are named counts.", []string{"check", "fine", "held"}, 2, "Updates are blocked: 1 held, 1 clear"},
+		"OtherFile": {"Its steps are for the cluster that was asked about.", []string{"why", "lost", "--kubeconfig=" + os.DevNull}, 3, " --kubeconfig=/dev/null\n"},
+		"NotFound":  {"The command fails.", []string{"why", "none"}, 1, "error: "},
+		"NoName":    {"Its usage is wrong.", []string{"why"}, 1, "error: accepts 1 arg(s), received 0"},
+		"Unknown":   {"There is no such command.", []string{"whatever"}, 1, "error: unknown command"},
+		"Get":       {"Listing is no judgement.", []string{"get"}, 0, "lost"},
+		"Check":     {"The worst of all operators counts.", []string{"check"}, 3, "Updates are blocked: 1 broken, 1 held, 1 clear"},
+		"CheckOne":  {"The worst of those that are named counts.", []string{"check", "fine", "held"}, 2, "Updates are blocked: 1 held, 1 clear"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -242,5 +243,43 @@ func TestCompletion(t *testing.T) {
 	}
 	if script, code := run(t, "completion", "bash"); code != 0 || !strings.Contains(script, "__start_kubectl-operator_status kubectl-operator_status\n") {
 		t.Errorf("the script, for something else: %.500s", script)
+	}
+}
+
+// TestCheckDamagedArchive verifies that a check of all operators does not say that nothing blocks them if an archive may have had another
+// operator.
+func TestCheckDamagedArchive(t *testing.T) {
+	var fine []string
+	for part := range strings.SplitSeq(manifests, "---\n") {
+		if !strings.Contains(part, "held") && !strings.Contains(part, "lost") && !strings.Contains(part, "composer") {
+			fine = append(fine, part)
+		}
+	}
+	const damaged = "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {namespace: default, name: other}\nspec: [1]\n"
+	for name, tc := range map[string]struct {
+		reason string
+		more   string
+		args   []string
+		code   int
+		words  string
+	}{
+		"Whole":   {"All operators are in it.", "", []string{"check"}, 0, "No update is blocked: 1 clear"},
+		"Damaged": {"The other one may be blocked.", damaged, []string{"check"}, 1, "Cannot tell whether updates are blocked"},
+		"Named":   {"The other one does not matter.", damaged, []string{"check", "fine"}, 0, "No update is blocked: 1 clear"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", os.DevNull)
+			folder := t.TempDir()
+			for file, content := range map[string]string{"fine.yaml": strings.Join(fine, "---\n"), "more.yaml": tc.more, "notes.txt": "\n"} {
+				if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var out bytes.Buffer
+			code := Run(append(tc.args, "--from="+folder), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out})
+			if code != tc.code || !strings.Contains(out.String(), tc.words) {
+				t.Errorf("%s\nexit code %d, want %d and %q:\n%s", tc.reason, code, tc.code, tc.words, out.String())
+			}
+		})
 	}
 }

@@ -73,7 +73,7 @@ func (o *options) explain(op operator.Operator, now time.Time) {
 		o.print(wrapped(number+heading(b, now), "", o.width)+"\n", string(b.Impact), len(number))
 		fmt.Fprintln(o.Out, wrapped(strings.TrimRight(messages.Line(b.Cause), "."), "  ", o.width))
 		for _, s := range b.Steps {
-			fmt.Fprintf(o.Out, "  %s:\n    %s\n", s.To, messages.Line(s.Command))
+			fmt.Fprintf(o.Out, "  %s:\n    %s\n", s.To, messages.Line(o.here(s.Command)))
 		}
 	}
 }
