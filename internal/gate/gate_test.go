@@ -95,8 +95,12 @@ func TestEvaluate(t *testing.T) {
 	)
 	holds := func(reason, message string) Decision { return Decision{Held: true, Reason: reason, Message: message} }
 	unread := func(p *v1alpha1.Probe) Inputs { return Inputs{Probe: p} }
-	silent := newCondition("Synced", unknown, "No answer.")
-	silent.Reason = v1alpha1.ReasonStale
+	silentFor := func(status metav1.ConditionStatus) metav1.Condition {
+		out := newCondition("Synced", status, "No answer.")
+		out.Reason = v1alpha1.ReasonStale
+		return out
+	}
+	silent := silentFor(unknown)
 	notRead := holds("ProbeNotRead", "The update to foo.v2 is held: waiting to read the custom resources of Probe default/foo.v1. To update anyway: "+allow)
 	probeSaysNo := probe(synced(yes), upgradeable(no, waiting))
 	list := func(conditions ...metav1.Condition) []metav1.Condition { return conditions }
@@ -218,6 +222,12 @@ func TestEvaluate(t *testing.T) {
 		"Silent": {
 			reason: "It is stated why they may have.",
 			in:     Inputs{Probe: probe(silent, upgradeable(unknown, ""))},
+			want: holds("ProbeNotRead", "The update to foo.v2 is held: waiting to read the custom resources of Probe default/foo.v1: No answer. "+
+				"To update anyway: "+allow),
+		},
+		"StaysSilent": {
+			reason: "A yes despite blocking custom resources is none while these cannot be read again, for however long.",
+			in:     Inputs{Probe: probe(silentFor(no), upgradeable(yes, ""))},
 			want: holds("ProbeNotRead", "The update to foo.v2 is held: waiting to read the custom resources of Probe default/foo.v1: No answer. "+
 				"To update anyway: "+allow),
 		},

@@ -173,7 +173,7 @@ func writtenByOperator(probe *v1alpha1.Probe) bool {
 // target namespaces.
 func (in Inputs) isCurrent(probe *v1alpha1.Probe, upgradeable *metav1.Condition) bool {
 	synced := meta.FindStatusCondition(probe.Status.Conditions, v1alpha1.ConditionSynced)
-	return synced != nil && synced.Status != metav1.ConditionUnknown &&
+	return synced != nil && synced.Status != metav1.ConditionUnknown && synced.Reason != v1alpha1.ReasonStale &&
 		upgradeable != nil && upgradeable.Status == metav1.ConditionTrue &&
 		probe.Status.ObservedGeneration >= probe.Generation &&
 		probe.Status.Reader == in.Reader && probe.Status.ObservedTargets == in.Targets

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// DecisionLasts is for how long the updates may begin that a decision allows. The request that begins them is not repeated after
+	// DecisionLasts is how long after a decision the updates that it allows may begin. The request that begins them is not repeated after
 	// that, not even if the API server asks to retry it.
 	DecisionLasts = 2 * time.Second
 
@@ -36,31 +36,45 @@ type Update struct {
 // Decide evaluates the gate for updates that begin unless they are held. gather reads them from the API server. If nothing else
 // holds them, the custom resources of their operators are read as well. It also returns when the decision was true.
 //
-// If that took long, everything is read again. If it takes long again, these custom resources are many or the API server is slow:
-// then the rest is read once more, and the decision counts from its end.
+// If that took long, everything is read again. If it takes as long again, these custom resources are many or the API server is slow:
+// then the rest is read once more, and the decision counts from its end. It is an error if it takes much longer.
 func (l Probes) Decide(ctx context.Context, gather func(context.Context) ([]Update, error)) (decision gate.Decision, at time.Time, err error) {
-	var statuses map[string]*v1alpha1.ProbeStatus
-	for range 2 {
-		at = time.Now()
-		updates, err := gather(ctx)
-		if err != nil {
-			return gate.Decision{}, time.Time{}, err
-		}
-		if decision := Evaluate(updates); decision.Held || decision.Overridden {
-			return decision, time.Now(), nil
-		}
-		if statuses, err = l.statuses(ctx, updates); err != nil {
-			return gate.Decision{}, time.Time{}, err
-		}
-		if time.Since(at) <= decidingIsQuick {
-			return evaluateLive(updates, statuses), at, nil
-		}
+	at = time.Now()
+	decision, _, err = l.decide(ctx, gather)
+	first := time.Since(at)
+	if err != nil || decision.Held || first <= decidingIsQuick {
+		return decision, at, err
+	}
+	at = time.Now()
+	decision, statuses, err := l.decide(ctx, gather)
+	if err != nil || decision.Held || time.Since(at) <= decidingIsQuick {
+		return decision, at, err
 	}
 	updates, err := gather(ctx)
 	if err != nil {
 		return gate.Decision{}, time.Time{}, err
 	}
+	if again := time.Since(at); again > 2*first+decidingIsQuick {
+		return gate.Decision{}, time.Time{}, fmt.Errorf("deciding whether the update may begin took %s, after %s: what was read may be outdated",
+			again.Round(time.Second), first.Round(time.Second))
+	}
 	return evaluateLive(updates, statuses), time.Now(), nil
+}
+
+// decide evaluates the gate once, and returns the statuses that it read, too.
+func (l Probes) decide(ctx context.Context, gather func(context.Context) ([]Update, error)) (gate.Decision, map[string]*v1alpha1.ProbeStatus, error) {
+	updates, err := gather(ctx)
+	if err != nil {
+		return gate.Decision{}, nil, err
+	}
+	if decision := Evaluate(updates); decision.Held || decision.Overridden {
+		return decision, nil, nil
+	}
+	statuses, err := l.statuses(ctx, updates)
+	if err != nil {
+		return gate.Decision{}, nil, err
+	}
+	return evaluateLive(updates, statuses), statuses, nil
 }
 
 // evaluateLive evaluates the gate for updates that begin, with the statuses of their Probes by the names of the running versions.

@@ -43,7 +43,8 @@ func TestDecide(t *testing.T) {
 		heldFrom        int             // the first time of gathering that finds a hold, or 0
 		took            []time.Duration // by each read of the custom resources
 		reads, gathered int
-		held            bool
+		blocking        bool // whether a custom resource holds the update
+		held, fails     bool
 		age             time.Duration // of the decision
 	}{
 		"Allowed":    {reason: "An update that nothing holds is decided once.", reads: 1, gathered: 1},
@@ -58,6 +59,10 @@ func TestDecide(t *testing.T) {
 			heldFrom: 2, reads: 1, gathered: 2, held: true},
 		"HeldAtLast": {reason: "So does one that appears while many are read again.", took: []time.Duration{time.Minute / 2, time.Minute / 2},
 			heldFrom: 3, reads: 2, gathered: 3, held: true},
+		"Frozen": {reason: "It takes much longer than before: the process was frozen meanwhile.", took: []time.Duration{time.Minute / 6, time.Minute / 2},
+			reads: 2, gathered: 3, fails: true},
+		"Blocking": {reason: "A hold needs not be read again.", took: []time.Duration{time.Minute / 2}, blocking: true, reads: 1, gathered: 1, held: true,
+			age: time.Minute / 2},
 		"NotYetHeld": {reason: "Nothing is read again after a quick answer.", heldFrom: 2, reads: 1, gathered: 1},
 	}
 	for name, tc := range cases {
@@ -69,16 +74,20 @@ func TestDecide(t *testing.T) {
 						time.Sleep(tc.took[reads]) // of the clock of the test
 					}
 					reads++
-					return observed.Snapshot{Filled: true}, nil
+					out := observed.Snapshot{Filled: true}
+					if tc.blocking {
+						out.Counts = observed.Counts{Total: 1, Blocking: 1}
+					}
+					return out, nil
 				}}
 				decision, at, err := probes.Decide(t.Context(), func(context.Context) ([]Update, error) {
 					gathered++
 					return []Update{update(tc.heldFrom > 0 && gathered >= tc.heldFrom)}, nil
 				})
-				if err != nil {
+				if (err != nil) != tc.fails {
 					t.Fatal(err)
 				}
-				if decision.Held != tc.held || reads != tc.reads || gathered != tc.gathered || time.Since(at) != tc.age {
+				if decision.Held != tc.held || reads != tc.reads || gathered != tc.gathered || !tc.fails && time.Since(at) != tc.age {
 					t.Errorf("%s\nheld %t, %d reads, gathered %d times, %s old; want %t, %d, %d, %s: %s", tc.reason, decision.Held, reads, gathered,
 						time.Since(at), tc.held, tc.reads, tc.gathered, tc.age, decision.Message)
 				}

@@ -11,8 +11,8 @@ const (
 	ConditionImportant = "Important"
 
 	// ConditionSynced is True if the status reflects everything that the spec names, Unknown until the custom resources
-	// have been read for the first time and if they may have changed since, and False if something cannot be read or
-	// parsed, or if the operator of the Probe does not exist.
+	// have been read for the first time and if they may have changed since, and False if that lasts for five minutes, if
+	// something cannot be read or parsed, or if the operator of the Probe does not exist.
 	ConditionSynced = "Synced"
 
 	// ConditionPodReady is True while the pod of a Probe with isolation Pod is ready. While it is False, all other

@@ -28,6 +28,8 @@ func TestStaysStale(t *testing.T) {
 		{reason: "Time passes.", at: 440, resource: stale, want: "Unknown/Stale", failsIn: time.Minute},
 		{reason: "Nobody can rely on it any longer.", at: 500, resource: stale, want: "False/Stale"},
 		{reason: "It stays a failure.", at: 501, resource: stale, want: "False/Stale"},
+		{reason: "A part of it is not read for the first time yet.", at: 502, resource: Resource{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{}}}, want: "Unknown/Syncing"},
+		{reason: "That is not the time for which the rest has been stale.", at: 590, resource: stale, want: "Unknown/Stale", failsIn: 5 * time.Minute},
 		{reason: "It recovers.", at: 600, resource: read(observed.Counts{Total: 1}), want: "True/Synced"},
 		{reason: "Each time counts from its beginning.", at: 601, resource: stale, want: "Unknown/Stale", failsIn: 5 * time.Minute},
 	}

@@ -470,6 +470,9 @@ func synced(in Inputs, f findings, out *v1alpha1.ProbeStatus) {
 	switch problems := problemsOf(in); {
 	case len(problems) > 0 && problems[0].Reason == v1alpha1.ReasonStale && !stays:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonStale, sentences(problems)
+		if before != nil && before.Reason != c.Reason {
+			meta.RemoveStatusCondition(&out.Conditions, c.Type) // it has not been stale for all the time in which it was Unknown
+		}
 	case len(problems) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, problems[0].Reason, sentences(problems)
 	case f.unread:

@@ -48,9 +48,6 @@ func (r *Reconciler) collect(ctx context.Context, csv types.NamespacedName) erro
 			return err
 		}
 	}
-	if err := r.collectWebhooks(ctx, csv); err != nil {
-		return err
-	}
 	if err := r.removeConversion(ctx, csv); err != nil || grant == nil {
 		return err
 	}

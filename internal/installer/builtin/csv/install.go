@@ -45,6 +45,9 @@ func (r *Reconciler) install(ctx context.Context, s *situation) (*Verdict, error
 	if err != nil {
 		return s.installErrorVerdict(err)
 	}
+	if err := r.inherit(ctx, s); err != nil {
+		return nil, err
+	}
 	if s.grant() == nil || len(rendered.LeftOut) > 0 {
 		if verdict, err := r.permissions(ctx, s, rendered.LeftOut); verdict != nil || err != nil {
 			return verdict, err

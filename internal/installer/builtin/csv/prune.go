@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/operator-status/operator-status/internal/apply"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
 	"github.com/operator-status/operator-status/internal/installer/builtin/record"
 )
@@ -48,7 +49,7 @@ func (r *Reconciler) prune(ctx context.Context, s *situation, rendered install.R
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
 			o := item.(client.Object)
-			if !install.IsRendered(o) || desired[referenceTo(r.Client.Scheme(), o)] || o.GetDeletionTimestamp() != nil ||
+			if !install.IsRendered(o) && o.GetLabels()[install.LabelWebhook] == "" || desired[referenceTo(r.Client.Scheme(), o)] || o.GetDeletionTimestamp() != nil ||
 				slices.Contains(s.absent, o.GetNamespace()) || !r.isOurs(s, o) {
 				return nil
 			}
@@ -89,21 +90,32 @@ func (r *Reconciler) remember(ctx context.Context, s *situation, rendered instal
 	if err != nil || len(outside) == 0 {
 		return err
 	}
-	before := ptr.Deref(s.record, record.Grant{})
-	after := before
-	after.OutsideNamespace = slices.Clone(before.OutsideNamespace)
-	for _, ref := range outside {
-		after.Remember(ref)
-	}
-	keep := r.Records.KeepGrant
+	identity := s.recorded().Identity
 	if s.grant() == nil {
-		if after.Identity, err = r.identity(s); err != nil {
+		if identity, err = r.identity(s); err != nil {
 			return err
 		}
-		keep = r.Records.KeepUnplanned
+	}
+	return r.keep(ctx, s, identity, outside)
+}
+
+// recorded returns the record of a CSV, or an empty one.
+func (s *situation) recorded() record.Grant { return ptr.Deref(s.record, record.Grant{}) }
+
+// keep adds references to the record of a CSV.
+func (r *Reconciler) keep(ctx context.Context, s *situation, identity apply.Identity, refs []record.Reference) error {
+	before := s.recorded()
+	after := before
+	after.Identity, after.OutsideNamespace = identity, slices.Clone(before.OutsideNamespace)
+	for _, ref := range refs {
+		after.Remember(ref)
 	}
 	if after.Identity == before.Identity && slices.Equal(after.OutsideNamespace, before.OutsideNamespace) {
 		return nil
+	}
+	keep := r.Records.KeepGrant
+	if s.grant() == nil {
+		keep = r.Records.KeepUnplanned
 	}
 	if err := keep(ctx, client.ObjectKeyFromObject(s.csv), &after); err != nil {
 		return err

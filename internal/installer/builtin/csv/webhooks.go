@@ -3,62 +3,67 @@ package csv
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/installer/builtin/install"
+	"github.com/operator-status/operator-status/internal/installer/builtin/record"
 )
 
-// collectWebhooks deletes the webhook configurations that OLM made for a CSV that has been deleted: the certificates in them are no longer
-// served, so custom resources could not be written. Nothing records them, and any user may set their labels, so that only those are deleted
-// that call nothing but Services in the namespace of the CSV.
-func (r *Reconciler) collectWebhooks(ctx context.Context, csv types.NamespacedName) error {
-	owner := install.OwnerLabels(&v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: csv.Namespace, Name: csv.Name}})
+// inherit records the webhook configurations that OLM made for a CSV. They are deleted with it, or once the loops have registered its
+// webhooks themselves: the certificates in them are no longer renewed. Any user may set their labels, so that only those are recorded that
+// call nothing but Services in the namespace of the CSV.
+func (r *Reconciler) inherit(ctx context.Context, s *situation) error {
+	if !csvchain.Inherited(s.csv) || len(s.csv.Spec.WebhookDefinitions) == 0 {
+		return nil
+	}
+	var found []record.Reference
+	add := func(o client.Object, calls []admissionregistrationv1.WebhookClientConfig) {
+		if install.IsRendered(o) || !describes(s.csv.Spec.WebhookDefinitions, o) || !onlyIn(s.csv.Namespace, calls) {
+			return
+		}
+		ref := referenceTo(r.Client.Scheme(), o)
+		ref.UID, ref.Created = o.GetUID(), true
+		found = append(found, ref)
+	}
 	validating, mutating := &admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{}
 	for _, list := range []client.ObjectList{validating, mutating} {
-		if err := r.Client.List(ctx, list, client.MatchingLabels(owner)); err != nil {
-			return fmt.Errorf("listing the webhooks of deleted ClusterServiceVersion %s: %w", csv, err)
+		if err := r.Client.List(ctx, list, client.MatchingLabels(install.OwnerLabels(s.csv)), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing the webhooks of ClusterServiceVersion %s: %w", s.csv.Name, err)
 		}
 	}
-	var left []client.Object
 	for i := range validating.Items {
 		var calls []admissionregistrationv1.WebhookClientConfig
 		for _, webhook := range validating.Items[i].Webhooks {
 			calls = append(calls, webhook.ClientConfig)
 		}
-		if onlyIn(csv.Namespace, calls) {
-			left = append(left, &validating.Items[i])
-		}
+		add(&validating.Items[i], calls)
 	}
 	for i := range mutating.Items {
 		var calls []admissionregistrationv1.WebhookClientConfig
 		for _, webhook := range mutating.Items[i].Webhooks {
 			calls = append(calls, webhook.ClientConfig)
 		}
-		if onlyIn(csv.Namespace, calls) {
-			left = append(left, &mutating.Items[i])
-		}
+		add(&mutating.Items[i], calls)
 	}
-	for _, o := range left {
-		if err := r.Client.Delete(ctx, o, client.Preconditions{UID: new(o.GetUID())}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting webhook %s of deleted ClusterServiceVersion %s: %w", o.GetName(), csv, err)
-		}
-		log.FromContext(ctx).Info("Deleted webhook of a deleted ClusterServiceVersion", "name", o.GetName())
-	}
-	return nil
+	return r.keep(ctx, s, s.recorded().Identity, found)
+}
+
+// describes reports whether a webhook configuration is of one of a CSV's webhooks.
+func describes(definitions []olm.WebhookDescription, o client.Object) bool {
+	return slices.ContainsFunc(definitions, func(d olm.WebhookDescription) bool {
+		return d.GenerateName != "" && o.GetLabels()[install.LabelWebhook] == d.GenerateName
+	})
 }
 
 // onlyIn reports whether webhooks call Services of a namespace, and nothing else.
 func onlyIn(namespace string, webhooks []admissionregistrationv1.WebhookClientConfig) bool {
-	for _, w := range webhooks {
-		if w.Service == nil || w.Service.Namespace != namespace {
-			return false
-		}
+	elsewhere := func(w admissionregistrationv1.WebhookClientConfig) bool {
+		return w.Service == nil || w.Service.Namespace != namespace
 	}
-	return len(webhooks) > 0
+	return len(webhooks) > 0 && !slices.ContainsFunc(webhooks, elsewhere)
 }

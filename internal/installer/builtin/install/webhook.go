@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// labelWebhook on a webhook configuration is its name in the CSV.
-	labelWebhook = "olm.webhook-description-generate-name"
+	// LabelWebhook on a webhook configuration is its name in the CSV.
+	LabelWebhook = "olm.webhook-description-generate-name"
 
 	defaultWebhookPort = 443
 )
@@ -87,7 +87,7 @@ func webhookConfigurations(in Install, out *Rendered) {
 			out.LeftOut = append(out.LeftOut, "webhook "+d.GenerateName)
 			continue
 		}
-		meta := in.owned(metav1.NamespaceNone, in.webhookName(d), map[string]string{labelWebhook: d.GenerateName})
+		meta := in.owned(metav1.NamespaceNone, in.webhookName(d), map[string]string{LabelWebhook: d.GenerateName})
 		ca := in.Certificates[d.DeploymentName].CA
 		if d.Type == olm.ValidatingAdmissionWebhook {
 			out.add("webhook "+d.GenerateName, &admissionregistrationv1.ValidatingWebhookConfiguration{

@@ -25,9 +25,9 @@ import (
 	"github.com/operator-status/operator-status/internal/versionrange"
 )
 
-// decisionLasts is how old the decision of the gate may be when the first object of an update is written. After that the gate
-// is evaluated again.
-const decisionLasts = time.Second
+// decideAgainAfter is how old a decision of the gate may be before the first object of an update is written. An older one is taken
+// again, so that there is time left to write.
+const decideAgainAfter = live.DecisionLasts / 2
 
 // update is a CSV of a plan that replaces a running one, or takes over the custom resources that an uninstalled one left.
 type update struct {
@@ -240,7 +240,7 @@ func (e *heldError) Error() string { return e.Message }
 // confirm returns until when the first object of a plan may be written, according to a fresh decision of the gate, or
 // zero if the plan updates no operator. It returns a *heldError if the gate holds the plan.
 func (a *attempt) confirm(ctx context.Context) (time.Time, error) {
-	if a.gate == nil || time.Since(a.decided) > decisionLasts {
+	if a.gate == nil || time.Since(a.decided) > decideAgainAfter {
 		if err := a.evaluate(ctx); err != nil {
 			return time.Time{}, err
 		}

@@ -208,6 +208,7 @@ function isCurrent(i: Inputs, probe: Probe, upgradeable: Condition | undefined):
   return (
     synced !== undefined &&
     synced.status !== 'Unknown' &&
+    synced.reason !== 'Stale' &&
     upgradeable?.status === 'True' &&
     (probe.status?.observedGeneration ?? 0) >= (probe.metadata.generation ?? 0) &&
     (probe.status?.reader ?? '') === i.reader &&
