@@ -94,7 +94,7 @@ func allowedBy(in Inputs, override *metav1.Condition) string {
 	switch {
 	case override != nil && override.Status == metav1.ConditionTrue:
 		return "spec.overrides of OperatorCondition " + nameOf(in.OperatorCondition)
-	case in.Request != nil && in.Request.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target && !in.beyondAnnotation():
+	case in.Request != nil && in.allowedBy(in.Request.Annotations) && !in.beyondAnnotation():
 		return annotationOf(in.Request.Ref)
 	default:
 		return ""

@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,18 +44,24 @@ func ByUsers(all []holdv1alpha1.UpgradeHold, of holdv1alpha1.OperatorReference, 
 	return out
 }
 
+// allowedBy reports whether an annotation allows the target. A placeholder for a version allows none.
+func (in Inputs) allowedBy(annotations map[string]string) bool {
+	version := annotations[v1alpha1.AnnotationAllowUpgrade]
+	return version == in.Target && !strings.HasPrefix(version, "<")
+}
+
 // userHolds returns the holds of users, which the operator does not end, and those of them that allow the update.
 func (in Inputs) userHolds() (holds, allowing []Hold) {
 	for i := range in.UpgradeHolds {
 		h := &in.UpgradeHolds[i]
-		if h.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target {
+		if in.allowedBy(h.Annotations) {
 			allowing = append(allowing, in.heldWith(h))
 		} else {
 			holds = append(holds, in.heldWith(h))
 		}
 	}
 	if h := in.versionHold(); h != nil {
-		if in.Request.Annotations[v1alpha1.AnnotationAllowUpgrade] == in.Target {
+		if in.allowedBy(in.Request.Annotations) {
 			allowing = append(allowing, *h)
 		} else {
 			holds = append(holds, *h)

@@ -271,7 +271,8 @@ func New(ctx context.Context, config *rest.Config, o Options) (ctrl.Manager, err
 	if err != nil {
 		return nil, fmt.Errorf("registering a metric: %w", err)
 	}
-	newCache := informer.NewCache(undecodable, v1alpha1.GroupVersion.Group, platformv1alpha1.GroupVersion.Group, configv1.GroupName)
+	newCache := informer.NewCache(undecodable, v1alpha1.GroupVersion.Group, platformv1alpha1.GroupVersion.Group, holdv1alpha1.GroupVersion.Group,
+		policyv1alpha1.GroupVersion.Group, configv1.GroupName)
 	made, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:   scheme,
 		NewCache: newCache,

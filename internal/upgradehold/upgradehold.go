@@ -109,8 +109,8 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 			continue
 		}
 		reported = reported || h.IsReported()
-		if state := updatewindow.At(h.Spec.HoldTerms, w.Now()); !state.Changes.IsZero() {
-			out.RequeueAfter = kube.Sooner(out.RequeueAfter, max(state.Changes.Sub(w.Now()), time.Millisecond))
+		if state := updatewindow.At(h.Spec.HoldTerms, w.second().Time); !state.Changes.IsZero() {
+			out.RequeueAfter = kube.Sooner(out.RequeueAfter, max(wholeSecond(state.Changes).Sub(w.Now()), time.Millisecond))
 		}
 		if err := w.update(ctx, h, op, enforced); err != nil {
 			return out, err
@@ -254,6 +254,17 @@ func (w *Writer) delete(ctx context.Context, h *holdv1alpha1.UpgradeHold) error 
 	return nil
 }
 
+// second returns the current time with the precision of a status. Holds begin and end then, too.
+func (w *Writer) second() metav1.Time { return metav1.NewTime(w.Now()).Rfc3339Copy() }
+
+// wholeSecond returns the first whole second that is not before t.
+func wholeSecond(t time.Time) time.Time {
+	if out := t.Truncate(time.Second); !out.Before(t) {
+		return out
+	}
+	return t.Truncate(time.Second).Add(time.Second)
+}
+
 // update writes the status of an UpgradeHold if it changed.
 func (w *Writer) update(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Operator, by enforced) error {
 	if w.written.Behind(h) {
@@ -264,7 +275,7 @@ func (w *Writer) update(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Ope
 	}
 	in := upgradeholdstatus.Inputs{
 		Hold: h, Installed: op.Installed, Reserved: w.reserves(op), Holds: op.Holds, NotHeld: op.NotHeld, Bound: by.bound, Index: by.index, Unrecorded: op.Unrecorded,
-		Now: metav1.NewTime(w.Now()).Rfc3339Copy(),
+		Now: w.second(),
 	}
 	allowed := h.Annotations[v1alpha1.AnnotationAllowUpgrade]
 	if h.IsReported() {

@@ -81,6 +81,8 @@ type OperatorReference struct {
 
 // UpgradeHoldSpec names an operator whose updates are held.
 // +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.until) || self.from < self.until",message="from must be before until"
+// +kubebuilder:validation:XValidation:rule="!has(self.from) || self.from >= timestamp('0001-01-01T00:00:00Z')",message="from must be a time of RFC 3339, such as 2026-12-04T18:00:00Z"
+// +kubebuilder:validation:XValidation:rule="!has(self.until) || self.until >= timestamp('0001-01-01T00:00:00Z')",message="until must be a time of RFC 3339, such as 2026-12-04T18:00:00Z"
 type UpgradeHoldSpec struct {
 	// Operator whose updates are held.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the operator cannot be changed: create another UpgradeHold"

@@ -12,6 +12,8 @@ const LabelUpgradeHoldPolicy = "operatorstatus.io/upgradeholdpolicy"
 
 // UpgradeHoldPolicySpec selects operators, and defines when their updates are held.
 // +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.until) || self.from < self.until",message="from must be before until"
+// +kubebuilder:validation:XValidation:rule="!has(self.from) || self.from >= timestamp('0001-01-01T00:00:00Z')",message="from must be a time of RFC 3339, such as 2026-12-04T18:00:00Z"
+// +kubebuilder:validation:XValidation:rule="!has(self.until) || self.until >= timestamp('0001-01-01T00:00:00Z')",message="until must be a time of RFC 3339, such as 2026-12-04T18:00:00Z"
 type UpgradeHoldPolicySpec struct {
 	// Match selects the operators. By default these are all that OLM, OLM v1 or Helm installed. Those of other programs, which have the
 	// installer Workload, are only selected if match.installers has it, since the programs that update the cluster itself are among them.

@@ -102,6 +102,10 @@ func (c composer) made(ctx context.Context, as actor, desired *unstructured.Unst
 	if err := as.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
 		return live, err
 	}
+	if live != nil && live.GetResourceVersion() == out.GetResourceVersion() { // the API server stores it in another form, such as 1 for 1000m
+		c.contests.end(desired)
+		return out, nil
+	}
 	return out, contested
 }
 
@@ -277,7 +281,8 @@ func problemOf(o *unstructured.Unstructured, as actor, err error) *condition.Pro
 	case lacksPermission(err):
 		return &condition.Problem{Reason: v1alpha1.ReasonForbidden,
 			Message: fmt.Sprintf("%s: %s. %s", platformoperatorstatus.Title(o), kube.ErrorMessage(err, maxQuoted), as.permits())}
-	case status != nil && status.ErrStatus.Code >= 400 && status.ErrStatus.Code < 500 && !isTransient(err):
+	case status != nil && status.ErrStatus.Code >= 400 && status.ErrStatus.Code <= 500 && !isTransient(err):
+		// 500 is the answer to a field that the schema lacks, and if a webhook cannot be called.
 		return &condition.Problem{Reason: v1alpha1.ReasonApplyFailed,
 			Message: fmt.Sprintf("%s: %s", platformoperatorstatus.Title(o), kube.ErrorMessage(err, maxQuoted))}
 	}

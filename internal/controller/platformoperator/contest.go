@@ -33,10 +33,14 @@ type contest struct {
 	last   time.Time
 }
 
+func keyOf(o *unstructured.Unstructured) contested {
+	return contested{platformoperatorstatus.Title(o), o.GetAnnotations()[annotationComposed]}
+}
+
 // write returns an error if an object of that content has been written again and again, and whether it may be written
 // once more now.
 func (c *contests) write(o *unstructured.Unstructured, now time.Time) (may bool, err error) {
-	key := contested{platformoperatorstatus.Title(o), o.GetAnnotations()[annotationComposed]}
+	key := keyOf(o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.of[key]
@@ -55,6 +59,13 @@ func (c *contests) write(o *unstructured.Unstructured, now time.Time) (may bool,
 		err = &contestError{o}
 	}
 	return may, err
+}
+
+// end forgets the contest about an object, which nobody else had changed.
+func (c *contests) end(desired *unstructured.Unstructured) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.of, keyOf(desired))
 }
 
 // forget forgets the contests that are over.

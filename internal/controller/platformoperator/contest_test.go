@@ -50,3 +50,15 @@ func TestContests(t *testing.T) {
 		t.Errorf("%d contests are remembered; want none that has ended", n)
 	}
 }
+
+// TestContestEnds verifies that an object is no contest that the API server stores in another form, which nobody else changes.
+func TestContestEnds(t *testing.T) {
+	c, o, now := &contests{}, &unstructured.Unstructured{}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	o.SetName("stored")
+	for i := range 2 * freeWrites {
+		if may, err := c.write(o, now); !may || err != nil {
+			t.Fatalf("attempt %d: %t, %v", i+1, may, err)
+		}
+		c.end(o)
+	}
+}

@@ -92,7 +92,13 @@ func (c composer) contents(ctx context.Context, ref corev1.ObjectReference, out 
 			return err
 		}
 	}
-	return nil
+	return c.collect(ctx, operatorsv1alpha1.GroupVersion.WithKind(operatorsv1alpha1.SubscriptionKind), ref.Name, nil, out, isOfPlatformOperator)
+}
+
+// isOfPlatformOperator reports whether a PlatformOperator controls an object.
+func isOfPlatformOperator(o *metav1.PartialObjectMetadata) bool {
+	owner := metav1.GetControllerOf(o)
+	return owner != nil && owner.Kind == v1alpha1.PlatformOperatorKind && strings.HasPrefix(owner.APIVersion, v1alpha1.GroupVersion.Group+"/")
 }
 
 // customResources adds the custom resources of kinds that the Subscription's operator owns, in its target namespaces;

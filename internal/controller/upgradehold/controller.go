@@ -100,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 	}
 	byUsers := gate.ByUsers(holds.Items, of, time.Now())
 	before, known := r.attempt(of)
-	named := len(probes) > 0 || declared.OptedIn || len(byUsers) > 0 || known && !before.settled
+	named := len(probes) > 0 || declared.OptedIn || len(byUsers) > 0 || known && !before.settled || !known && isNamed(holds.Items, of)
 	if named && !slices.Contains(holdv1alpha1.ReservedNamespaces, of.Namespace) {
 		if err := r.watchChanges(); err != nil {
 			return reconcile.Result{}, fmt.Errorf("watching workloads: %w", err)
@@ -125,6 +125,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 		result.RequeueAfter = kube.Sooner(result.RequeueAfter, retried.RequeueAfter)
 	}
 	return kube.Requeue(result, err)
+}
+
+// isNamed reports whether an UpgradeHold is about an operator. It may have ended while this process did not run.
+func isNamed(holds []holdv1alpha1.UpgradeHold, of holdv1alpha1.OperatorReference) bool {
+	return slices.ContainsFunc(holds, func(h holdv1alpha1.UpgradeHold) bool { return h.Spec.Operator == of })
 }
 
 // asked is who has to allow an update of an operator.
