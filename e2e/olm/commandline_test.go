@@ -313,8 +313,9 @@ func checkArchive(t *testing.T, s *stage, name string) {
 	}
 }
 
-// differs matches the differences between a cluster and its archive: ages, and the warning about checks that need a cluster.
-var differs = regexp.MustCompile(`(?m), for \S+|^Warning: cannot check whether updates would break .*\n`)
+// differs matches the differences between a cluster and its archive: ages, the flags that tell where to read, and the warning about checks
+// that need a cluster.
+var differs = regexp.MustCompile(`(?m), for \S+| --(?:kubeconfig|from)=\S+|^Warning: cannot check whether updates would break .*\n`)
 
 // setNotUpgradeable sets Upgradeable=False in an OperatorCondition as its operator does.
 func setNotUpgradeable(t *testing.T, o *operatorsv2.OperatorCondition) {
