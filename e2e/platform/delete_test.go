@@ -71,6 +71,46 @@ func TestOrphan(t *testing.T) {
 	awaitRunning(t, op, "1.0.0")
 }
 
+// TestDeleteObserving verifies that the deletion of a PlatformOperator that has just come to observe only deletes nothing, although it made
+// the objects.
+func TestDeleteObserving(t *testing.T) {
+	s := newStage(t, publish(t, "observing", "1.0.0"))
+	op := create(t, "observing")
+	awaitRunning(t, op, "1.0.0")
+	s.manager.Terminate(t) // it observes both changes at once
+	patch(t, op, `{"spec":{"managementPolicy":"Observe"}}`)
+	if err := cluster.Client.Delete(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	cluster.StartManager(t, s.flags()...)
+	cluster.AwaitGone(t, op)
+	for _, r := range op.Status.Resources {
+		if o := currentObject(t, r.Reference); o.GetDeletionTimestamp() != nil || len(o.GetOwnerReferences()) > 0 {
+			t.Errorf("%s %s is deleted or still has owner references: %v", r.Reference.Kind, r.Reference.Name, o.GetOwnerReferences())
+		}
+	}
+}
+
+// TestDeletionWaitsForPlatformOperator verifies that a namespace is not deleted while another PlatformOperator installs its operator there.
+func TestDeletionWaitsForPlatformOperator(t *testing.T) {
+	newStage(t, publish(t, "first", "1.0.0"), publish(t, "second", "1.0.0"))
+	first := create(t, "first")
+	awaitRunning(t, first, "1.0.0")
+	second := create(t, "second", func(op *v1alpha1.PlatformOperator) { op.Spec.Namespace = "first" })
+	awaitRunning(t, second, "1.0.0")
+	if err := cluster.Client.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	awaitConditions(t, first, "Synced=False/UsersData")
+	checkMessage(t, first, v1alpha1.ConditionSynced, "Subscription.operators.coreos.com first/second")
+	if err := cluster.Client.Delete(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, second)
+	cluster.AwaitGone(t, first)
+	cluster.AwaitGone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "first"}})
+}
+
 // TestDeletionWaitsForUserData verifies that nothing is uninstalled while users' data exists: custom resources, which the
 // running operator still cleans up after, and other objects in its namespace.
 func TestDeletionWaitsForUserData(t *testing.T) {

@@ -18,14 +18,13 @@ import (
 	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 )
 
-// delete deletes or releases the composed objects, as deletionPolicy states, and then removes the finalizer. One that has come to
-// observe only may still have objects, which it releases. It
+// delete deletes or releases the composed objects, as deletionPolicy states, and then removes the finalizer. It
 // uninstalls nothing while users have data, unless the PlatformOperator has AnnotationDeleteAnyway.
 func (c composer) delete(ctx context.Context) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(c.op, v1alpha1.Finalizer) {
 		return reconcile.Result{}, nil
 	}
-	if c.op.Spec.DeletionPolicy == v1alpha1.DeletionOrphan || c.op.Spec.ManagementPolicy == v1alpha1.ManagementObserve {
+	if platformoperatorstatus.Releases(c.op) {
 		left, err := c.releaseAll(ctx)
 		if err != nil {
 			return reconcile.Result{}, err

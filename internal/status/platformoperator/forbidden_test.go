@@ -75,14 +75,19 @@ func TestDeletingForbidden(t *testing.T) {
 	o := Object{Desired: Desired{Object: NewObject("v1", "ConfigMap", "foo", "x")},
 		Problem: &condition.Problem{Reason: "Forbidden", Message: "ConfigMap foo/x: it may not"}}
 	for name, tc := range map[string]struct {
-		policy v1alpha1.DeletionPolicy
-		want   string
+		policy     v1alpha1.DeletionPolicy
+		management v1alpha1.ManagementPolicy
+		want       string
 	}{
-		"Delete": {v1alpha1.DeletionDelete, "Waiting until these are deleted: ConfigMap foo/x. ConfigMap foo/x: it may not"},
-		"Orphan": {v1alpha1.DeletionOrphan, "Waiting until these are released: ConfigMap foo/x. ConfigMap foo/x: it may not"},
+		"Delete":  {v1alpha1.DeletionDelete, "", "Waiting until these are deleted: ConfigMap foo/x. ConfigMap foo/x: it may not"},
+		"Orphan":  {v1alpha1.DeletionOrphan, "", "Waiting until these are released: ConfigMap foo/x. ConfigMap foo/x: it may not"},
+		"Observe": {v1alpha1.DeletionDelete, v1alpha1.ManagementObserve, "Waiting until these are released: ConfigMap foo/x. ConfigMap foo/x: it may not"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Deleting(builder.PlatformOperator(func(op *v1alpha1.PlatformOperator) { op.Spec.DeletionPolicy = tc.policy }), []Object{o}, metav1.Now())
+			op := builder.PlatformOperator(func(op *v1alpha1.PlatformOperator) {
+				op.Spec.DeletionPolicy, op.Spec.ManagementPolicy = tc.policy, tc.management
+			})
+			got := Deleting(op, []Object{o}, metav1.Now())
 			for _, c := range got.Conditions {
 				if c.Reason != v1alpha1.ReasonDeleting || c.Message != tc.want {
 					t.Errorf("%s is %s: %s; want %s", c.Type, c.Reason, c.Message, tc.want)

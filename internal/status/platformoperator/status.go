@@ -157,11 +157,17 @@ func Deleting(op *v1alpha1.PlatformOperator, left []Object, now metav1.Time) v1a
 		}
 	}
 	until := "deleted"
-	if op.Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
+	if Releases(op) {
 		until = "released"
 	}
 	message := fmt.Sprintf("Waiting until these are %s: %s", until, strings.Join(titles, ", "))
 	return leavingBecause(op, v1alpha1.ReasonDeleting, strings.Join(append([]string{message}, problems...), ". "), now)
+}
+
+// Releases reports whether the deletion of a PlatformOperator deletes none of its objects. One that has come to observe only may still have
+// some.
+func Releases(op *v1alpha1.PlatformOperator) bool {
+	return op.Spec.DeletionPolicy == v1alpha1.DeletionOrphan || op.Spec.ManagementPolicy == v1alpha1.ManagementObserve
 }
 
 // WaitingForUsers returns the status of a PlatformOperator whose deletion waits until users have no data. Its operator
