@@ -13,6 +13,10 @@ import (
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
+// AnyVersion stands for the version of an update that is not known yet. The policies that enforce UpgradeHolds replace it by that of the
+// update that they deny.
+const AnyVersion = "<version>"
+
 // Override is how an administrator lets a held update proceed.
 type Override struct {
 	// Object asks for the update and gets the annotation that allows it, or is an OperatorCondition, which gets an entry in
@@ -94,7 +98,7 @@ func allowedBy(in Inputs, override *metav1.Condition) string {
 	switch {
 	case override != nil && override.Status == metav1.ConditionTrue:
 		return "spec.overrides of OperatorCondition " + nameOf(in.OperatorCondition)
-	case in.Request != nil && in.allowedBy(in.Request.Annotations) && !in.beyondAnnotation():
+	case in.Request != nil && in.isAllowed(in.Request.Annotations) && !in.beyondAnnotation():
 		return annotationOf(in.Request.Ref)
 	default:
 		return ""

@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,24 +43,24 @@ func ByUsers(all []holdv1alpha1.UpgradeHold, of holdv1alpha1.OperatorReference, 
 	return out
 }
 
-// allowedBy reports whether an annotation allows the target. A placeholder for a version allows none.
-func (in Inputs) allowedBy(annotations map[string]string) bool {
+// isAllowed reports whether annotations allow the target. AnyVersion, copied from a message, allows none.
+func (in Inputs) isAllowed(annotations map[string]string) bool {
 	version := annotations[v1alpha1.AnnotationAllowUpgrade]
-	return version == in.Target && !strings.HasPrefix(version, "<")
+	return version == in.Target && version != AnyVersion
 }
 
 // userHolds returns the holds of users, which the operator does not end, and those of them that allow the update.
 func (in Inputs) userHolds() (holds, allowing []Hold) {
 	for i := range in.UpgradeHolds {
 		h := &in.UpgradeHolds[i]
-		if in.allowedBy(h.Annotations) {
+		if in.isAllowed(h.Annotations) {
 			allowing = append(allowing, in.heldWith(h))
 		} else {
 			holds = append(holds, in.heldWith(h))
 		}
 	}
 	if h := in.versionHold(); h != nil {
-		if in.allowedBy(in.Request.Annotations) {
+		if in.isAllowed(in.Request.Annotations) {
 			allowing = append(allowing, *h)
 		} else {
 			holds = append(holds, *h)

@@ -75,3 +75,18 @@ func TestAllowedByUser(t *testing.T) {
 		})
 	}
 }
+
+// TestPlaceholderAllowsNothing verifies that the placeholder for a version, which messages have, allows no update if it is taken literally.
+func TestPlaceholderAllowsNothing(t *testing.T) {
+	literally := map[string]string{v1alpha1.AnnotationAllowUpgrade: AnyVersion}
+	freeze := UserHold{UpgradeHold: holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "freeze", Annotations: literally}}}
+	in := Inputs{Request: request("foo"), Running: version("foo.v1", ""), Target: AnyVersion, UpgradeHolds: []UserHold{freeze}}
+	if got := Evaluate(in); !got.Held {
+		t.Errorf("An UpgradeHold allows every version: %s", got.Message)
+	}
+	in.UpgradeHolds, in.Probe = nil, probe(synced(metav1.ConditionTrue), upgradeable(metav1.ConditionFalse, "Waiting"))
+	in.Request.Annotations = literally
+	if got := Evaluate(in); !got.Held {
+		t.Errorf("A Subscription allows every version: %s", got.Message)
+	}
+}

@@ -33,7 +33,6 @@ import (
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/probepolicy"
-	upgradeholdstatus "github.com/operator-status/operator-status/internal/status/upgradehold"
 	"github.com/operator-status/operator-status/internal/upgradehold"
 	"github.com/operator-status/operator-status/internal/workloads"
 )
@@ -143,7 +142,7 @@ type asked struct {
 func (r *Reconciler) describe(ctx context.Context, op upgradehold.Operator, installed *installer.Installed, by asked) (upgradehold.Operator, error) {
 	op.Request, op.Installed, op.Unrecorded = objectOf(installed), true, installed.Unrecorded
 	op.Allowed = installed.Request.Annotations[v1alpha1.AnnotationAllowUpgrade]
-	in := gate.Inputs{Request: &installed.Request, Running: &installed.Running, Target: upgradeholdstatus.AnyVersion, UpgradeHolds: by.byUsers}
+	in := gate.Inputs{Request: &installed.Request, Running: &installed.Running, Target: gate.AnyVersion, UpgradeHolds: by.byUsers}
 	op.Holds = gate.Evaluate(in).Holds
 	in.UpgradeHolds = nil
 	own := probepolicy.Own(op.OperatorReference, by.probes)

@@ -7,7 +7,7 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
-	upgradeholdstatus "github.com/operator-status/operator-status/internal/status/upgradehold"
+	"github.com/operator-status/operator-status/internal/gate"
 )
 
 // holds sets the causes for which an update has to wait. Like Upgradeable, they are kept while an observed Subscription is missing.
@@ -25,7 +25,7 @@ func holds(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 				return
 			}
 			if in.replaced() {
-				cause.Override = strings.ReplaceAll(cause.Override, upgradeholdstatus.AnyVersion, in.Subscription.Status.CurrentCSV)
+				cause.Override = strings.ReplaceAll(cause.Override, gate.AnyVersion, in.Subscription.Status.CurrentCSV)
 			}
 			out.Holds = append(out.Holds, *cause.DeepCopy())
 		}

@@ -14,10 +14,6 @@ import (
 	"github.com/operator-status/operator-status/internal/updatewindow"
 )
 
-// AnyVersion stands for the version of an update that is not known yet. The policies replace it by that of the update that they
-// deny.
-const AnyVersion = "<version>"
-
 const (
 	mostHolds     = 20   // limits holds in a status
 	mostNotHeld   = 5    // limits the CustomResourceDefinitions in a message
@@ -35,7 +31,7 @@ type Inputs struct {
 	// Reserved is true if updates in the namespace must not be held.
 	Reserved bool
 
-	// Holds are those of the gate for an update to AnyVersion.
+	// Holds are those of the gate for an update to gate.AnyVersion.
 	Holds []gate.Hold
 
 	// Denied are the updates that the API server denies meanwhile. It is nil if the installer asks the gate itself.

@@ -23,7 +23,7 @@ var (
 		Reason: "ProbeNotUpgradeable", By: operator.Ref{Kind: "Probe", Namespace: "foo", Name: "foo.v1"}, Since: metav1.Unix(900, 0),
 		Cause: "Probe foo/foo.v1 reports Upgradeable=False: busy",
 		Override: gate.Override{
-			Object: operator.Ref{Kind: "Subscription", Namespace: "foo", Name: "foo"}, Resource: "subscription.operators.coreos.com", Target: AnyVersion,
+			Object: operator.Ref{Kind: "Subscription", Namespace: "foo", Name: "foo"}, Resource: "subscription.operators.coreos.com", Target: gate.AnyVersion,
 		},
 	}
 	byUser = gate.Hold{
@@ -202,7 +202,8 @@ func TestLimits(t *testing.T) {
 		in.Holds = append(in.Holds, long)
 	}
 	got := Compute(in)
-	if len(got.Message) > longestDenial || !strings.HasSuffix(got.Message, AnyVersion) || len(got.Holds) != mostHolds || len(got.Holds[0].Message) > longestCause {
+	if len(got.Message) > longestDenial || !strings.HasSuffix(got.Message, gate.AnyVersion) || len(got.Holds) != mostHolds ||
+		len(got.Holds[0].Message) > longestCause {
 		t.Errorf("the message has %d bytes and ends with %q; %d holds, the first with %d bytes",
 			len(got.Message), got.Message[max(len(got.Message)-50, 0):], len(got.Holds), len(got.Holds[0].Message))
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/gate"
-	upgradeholdstatus "github.com/operator-status/operator-status/internal/status/upgradehold"
 )
 
 // Holds returns the holds of any update of a Subscription's operator, and the version that runs, or nil if none has run.
@@ -18,7 +17,7 @@ func (n Namespace) Holds(sub *v1alpha1.Subscription, besideOLM bool) ([]gate.Hol
 	if in.Running == nil {
 		return nil, nil
 	}
-	in.Target, in.BesideOLM = upgradeholdstatus.AnyVersion, besideOLM
+	in.Target, in.BesideOLM = gate.AnyVersion, besideOLM
 	out := gate.Evaluate(in.AsReported())
 	if !out.Held {
 		return nil, n.CSVs[in.Running.Name]
