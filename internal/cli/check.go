@@ -74,7 +74,7 @@ func worst(operators []operator.Operator) error {
 	return nil
 }
 
-// lacksObjects reports whether the archive has objects that cannot be read and may tell of another operator. A warning says so.
+// lacksObjects reports whether the archive has objects that cannot be read, of a kind that describes operators. A warning has been printed.
 func (o *options) lacksObjects() bool {
 	return o.opened != nil && slices.ContainsFunc(o.installers.Kinds(), func(k installer.Kind) bool { return o.opened.Incomplete(k.GroupVersionKind) })
 }

@@ -259,10 +259,7 @@ func (w *Writer) second() metav1.Time { return metav1.NewTime(w.Now()).Rfc3339Co
 
 // wholeSecond returns the first whole second that is not before t.
 func wholeSecond(t time.Time) time.Time {
-	if out := t.Truncate(time.Second); !out.Before(t) {
-		return out
-	}
-	return t.Truncate(time.Second).Add(time.Second)
+	return t.Add(time.Second - 1).Truncate(time.Second)
 }
 
 // update writes the status of an UpgradeHold if it changed.

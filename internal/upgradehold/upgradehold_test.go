@@ -213,3 +213,23 @@ func clientWith(t *testing.T, objects ...client.Object) (client.Client, *int) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&holdv1alpha1.UpgradeHold{})
 	return c.WithInterceptorFuncs(counting).Build(), writes
 }
+
+// TestWholeSecond verifies when a hold is written again that begins or ends within a second: statuses have whole ones.
+func TestWholeSecond(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		t      time.Time
+		want   int64
+	}{
+		"Whole":  {"It is not delayed.", time.Unix(1000, 0), 1000},
+		"First":  {"It has begun in the next second.", time.Unix(1000, 1), 1001},
+		"Within": {"So it has here.", time.Unix(1000, 500_000_000), 1001},
+		"Last":   {"And here.", time.Unix(1000, 999_999_999), 1001},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := wholeSecond(tc.t); !got.Equal(time.Unix(tc.want, 0)) {
+				t.Errorf("%s It is written again at %s, want %s.", tc.reason, got, time.Unix(tc.want, 0))
+			}
+		})
+	}
+}

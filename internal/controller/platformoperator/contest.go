@@ -61,7 +61,7 @@ func (c *contests) write(o *unstructured.Unstructured, now time.Time) (may bool,
 	return may, err
 }
 
-// end forgets the contest about an object, which nobody else had changed.
+// end deletes the record of writes of an object that no other client has changed.
 func (c *contests) end(desired *unstructured.Unstructured) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,7 +51,8 @@ func TestContests(t *testing.T) {
 	}
 }
 
-// TestContestEnds verifies that an object is no contest that the API server stores in another form, which nobody else changes.
+// TestContestEnds verifies that an object may be applied again and again if no other client changes it: the API server may store it in
+// another form.
 func TestContestEnds(t *testing.T) {
 	c, o, now := &contests{}, &unstructured.Unstructured{}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	o.SetName("stored")

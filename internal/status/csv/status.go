@@ -100,7 +100,8 @@ func lastTransitions(in Inputs, out *v1alpha1.ClusterServiceVersionStatus) {
 		Phase: d.Phase, Reason: d.Reason, Message: d.Message, LastTransitionTime: in.Now.DeepCopy(),
 	})
 	for len(out.LastTransitions) > MaxTransitions {
-		out.LastTransitions = slices.Delete(out.LastTransitions, oldest(out.LastTransitions), oldest(out.LastTransitions)+1)
+		i := oldest(out.LastTransitions)
+		out.LastTransitions = slices.Delete(out.LastTransitions, i, i+1)
 	}
 }
 
@@ -116,7 +117,7 @@ func ofOLM(conditions []v1alpha1.ClusterServiceVersionCondition) (out []v1alpha1
 	return out
 }
 
-// oldest returns the index of the oldest transition that tells nothing more: not that the operator has run.
+// oldest returns the index of the oldest transition that may be deleted. The last one to Succeeded stays: it shows that the operator has run.
 func oldest(all []v1alpha1.ClusterServiceVersionTransition) int {
 	ran := func(t v1alpha1.ClusterServiceVersionTransition) bool { return t.Phase == olm.CSVPhaseSucceeded }
 	if ran(all[0]) && !slices.ContainsFunc(all[1:], ran) {
