@@ -44,6 +44,7 @@ func TestMain(m *testing.M) {
 	}
 	environment.Setup(connect(kubeconfig))
 	code := environment.Run(m)
+	testcluster.PrintLogs()
 	if err := os.RemoveAll(folder); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

@@ -105,7 +105,7 @@ func TestRandomFaults(t *testing.T) {
 	}
 	t.Logf("in %s of faults, %d updates have begun", lasts, passed)
 	if passed == 0 {
-		fail(t, "no update began")
+		t.Errorf("no update began")
 	}
 	for _, m := range managers {
 		m.manager.CheckAlive(t)
@@ -228,7 +228,7 @@ func (o *faultyOperator) report(t *testing.T) {
 		}
 		last := o.serves[after-1]
 		if since := r.Received.Sub(last.since); last.blocks && since > live.DecisionLasts {
-			fail(t, "%s began %s after the API server had served a blocking custom resource", r, since)
+			t.Errorf("%s began %s after the API server had served a blocking custom resource", r, since)
 		}
 	}
 	o.passed = len(updates)
@@ -286,16 +286,9 @@ func (o *faultyOperator) countEvents(t *testing.T) {
 		}
 	}
 	if n > mostEvents+mostEventsEach*o.passed {
-		fail(t, "%d Events for %s", n, o.pkg)
+		t.Errorf("%d Events for %s", n, o.pkg)
 	}
 	t.Logf("%s: %d updates, %d Events: %v", o.pkg, o.passed, n, about)
-}
-
-// fail fails a test for a reason that is printed below the logs as well.
-func fail(t *testing.T, format string, args ...any) {
-	t.Helper()
-	t.Errorf(format, args...)
-	testcluster.FailsBecause(t, fmt.Sprintf(format, args...))
 }
 
 // randomFaults returns a random selection of faults.

@@ -127,7 +127,7 @@ func remove(t *testing.T, o client.Object) {
 		return err == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%T %s still exists: %v\n%s", o, o.GetName(), err, testcluster.Print(o))
+		t.Fatalf("%s\n%T %s still exists: %v", testcluster.Print(o), o, o.GetName(), err)
 	}
 	if requests > 1 {
 		t.Logf("%T %s was deleted after %d requests", o, o.GetName(), requests)

@@ -10,11 +10,14 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	code := m.Run()
+	testcluster.PrintLogs()
 	fmt.Println("nodes: fake")
 	os.Exit(code)
 }

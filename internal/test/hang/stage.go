@@ -131,8 +131,7 @@ func (s *Stage) await(t *testing.T, name string, step func() string) {
 		last = step()
 		return last == "", nil
 	}); err != nil {
-		testcluster.FailsBecause(t, last)
-		t.Errorf("%s: %s\nIts objects are:\n%s", name, last, s.objects(t, name))
+		t.Errorf("%s\n%s: %s", s.objects(t, name), name, last)
 	}
 }
 

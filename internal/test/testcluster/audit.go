@@ -244,6 +244,6 @@ func (c *Cluster) CheckTakeover(t testing.TB, since time.Time, probes int) {
 		}
 	}
 	if len(reads) != probes {
-		t.Errorf("it reports that it reads on %d Probes of %d", len(reads), probes)
+		t.Errorf("it reports that it reads on %d Probes of %d: %v", len(reads), probes, slices.Collect(maps.Keys(reads)))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,34 +38,7 @@ func (c *Cluster) AwaitWithin(t testing.TB, timeout time.Duration, o client.Obje
 		return last == ""
 	})
 	if err != nil {
-		reason := fmt.Sprintf("%T %s: %v: %s", o, key, err, last)
-		FailsBecause(t, reason)
-		t.Fatalf("%s\nis:\n%s", reason, Print(o))
-	}
-}
-
-// reasons has the last results of waits that timed out, with the names of their tests.
-var reasons struct {
-	sync.Mutex
-	all [][2]string
-}
-
-// FailsBecause remembers the last result of a wait that timed out. It is printed again below the logs of the test or of the one that it is part
-// of, since CI may show only the end of an output.
-func FailsBecause(t testing.TB, reason string) {
-	reasons.Lock()
-	defer reasons.Unlock()
-	reasons.all = append(reasons.all, [2]string{t.Name(), reason})
-}
-
-// logReasons logs why a test or its parts fail.
-func logReasons(t testing.TB) {
-	reasons.Lock()
-	defer reasons.Unlock()
-	for _, r := range reasons.all {
-		if test, reason := r[0], r[1]; test == t.Name() || strings.HasPrefix(test, t.Name()+"/") {
-			t.Logf("%s fails because of\n%s", test, reason)
-		}
+		t.Fatalf("%s\n%T %s: %v: %s", Print(o), o, key, err, last)
 	}
 }
 
@@ -75,7 +47,7 @@ func (c *Cluster) AwaitGone(t testing.TB, o client.Object) {
 	t.Helper()
 	err := c.await(Timeout, o, func(err error) bool { return err != nil && client.IgnoreNotFound(err) == nil })
 	if err != nil {
-		t.Fatalf("%T %s is still there: %v\n%s", o, client.ObjectKeyFromObject(o), err, Print(o))
+		t.Fatalf("%s\n%T %s is still there: %v", Print(o), o, client.ObjectKeyFromObject(o), err)
 	}
 }
 

@@ -83,6 +83,7 @@ func Run(m *testing.M, set func(*Cluster)) int {
 	}
 	set(c)
 	code := m.Run()
+	PrintLogs()
 	if err := stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

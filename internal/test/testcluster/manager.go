@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -178,7 +179,7 @@ func (c *Cluster) startProcess(t testing.TB, account types.NamespacedName, flags
 	t.Cleanup(func() {
 		if t.Failed() {
 			p.quit()
-			p.logTail(t)
+			p.keepEnd(t)
 			return
 		}
 		(&Manager{processes: []*process{p}}).Kill(t)
@@ -221,7 +222,6 @@ func (m *Manager) signal(t testing.TB, s os.Signal) {
 	t.Helper()
 	for _, p := range m.processes {
 		if err := p.command.Process.Signal(s); err != nil {
-			FailsBecause(t, fmt.Sprintf("sending the manager %s: %v", s, err))
 			t.Fatalf("sending the manager %s: %v", s, err)
 		}
 	}
@@ -267,14 +267,13 @@ func (m *Manager) CheckAlive(t testing.TB) {
 	t.Helper()
 	for _, p := range m.processes {
 		if p.ended() {
-			FailsBecause(t, "the manager has ended")
 			t.Errorf("the manager has ended: %v", p.command.ProcessState)
 		}
 	}
 	text := m.logs(t)
 	for _, word := range []string{"panic", "DATA RACE"} {
-		if strings.Contains(text, word) {
-			t.Errorf("the manager's log has a %s", word)
+		if i := strings.Index(text, word); i >= 0 {
+			t.Errorf("the manager's log has a %s:\n%s", word, text[i:min(i+2000, len(text))])
 		}
 	}
 }
@@ -465,25 +464,40 @@ func PeakMemoryOf(pid int) (int64, error) {
 	return kibibytes * 1024, nil
 }
 
-// logTail logs the end of the manager's log and, after quit, the stacks of goroutines that were in our code.
-func (p *process) logTail(t testing.TB) {
+// ends has the ends of the logs of managers whose tests failed.
+var ends struct {
+	sync.Mutex
+	strings.Builder
+}
+
+// PrintLogs prints the ends of the logs of managers whose tests failed. It is called after the last test: logs between
+// the errors of a test and its result would hide the errors.
+func PrintLogs() {
+	ends.Lock()
+	defer ends.Unlock()
+	fmt.Print(ends.String())
+}
+
+// keepEnd keeps the end of the manager's log and, after quit, the stacks of goroutines that were in our code.
+func (p *process) keepEnd(t testing.TB) {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
 		t.Log(err)
 		return
 	}
+	ends.Lock()
+	defer ends.Unlock()
 	text, stacks, _ := bytes.Cut(text, []byte("SIGQUIT: quit"))
-	const most = 4000 // keeps the errors of the test in view; -artifacts keeps the whole log
+	const most = 4000 // -artifacts keeps the whole log
 	if len(text) > most {
 		text = text[len(text)-most:]
 	}
-	t.Logf("the manager's log ends with:\n%s", text)
+	fmt.Fprintf(&ends, "a manager's log in %s ends with:\n%s\n", t.Name(), text)
 	for goroutine := range strings.SplitSeq(string(stacks), "\n\n") {
 		if strings.Contains(goroutine, "operator-status/internal/") && !strings.Contains(goroutine, "manager.(*crdGate)") {
-			t.Logf("it was doing:\n%s", goroutine)
+			fmt.Fprintf(&ends, "it was doing:\n%s\n", goroutine)
 		}
 	}
-	logReasons(t)
 }
 
 // Account creates a service account in a namespace, and gives it a ClusterRole for the whole cluster.

@@ -55,6 +55,7 @@ func OnDevcluster(m *testing.M, config string, set func(c *Cluster, folder strin
 		return ctx, Devcluster(ctx, "down", "--dir="+folder)
 	})
 	code := environment.Run(m)
+	PrintLogs()
 	if err := os.RemoveAll(temporary); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
