@@ -89,6 +89,11 @@ func TestDeleteObserving(t *testing.T) {
 			t.Errorf("%s %s is deleted or still has owner references: %v", r.Reference.Kind, r.Reference.Name, o.GetOwnerReferences())
 		}
 	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "observing"}}
+	if err := cluster.Client.Delete(t.Context(), namespace); err != nil { // TestQuiet counts Probes
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, namespace)
 }
 
 // TestDeletionWaitsForPlatformOperator verifies that a namespace is not deleted while another PlatformOperator installs its operator there.
