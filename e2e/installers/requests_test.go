@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
@@ -247,12 +248,14 @@ func deleted(o client.Object) func(*testing.T) error {
 // changed reads an object, changes it and writes it, as controllers do.
 func changed[O client.Object](o O, change func(O)) func(*testing.T) error {
 	return func(t *testing.T) error {
-		now := o.DeepCopyObject().(O)
-		if err := plain().Get(t.Context(), client.ObjectKeyFromObject(o), now); err != nil {
-			t.Fatal(err)
-		}
-		change(now)
-		return plain().Update(t.Context(), now)
+		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			now := o.DeepCopyObject().(O)
+			if err := plain().Get(t.Context(), client.ObjectKeyFromObject(o), now); err != nil {
+				t.Fatal(err)
+			}
+			change(now)
+			return plain().Update(t.Context(), now)
+		})
 	}
 }
 
@@ -307,12 +310,14 @@ func (h held) ordinary() map[string]requestRow {
 		"Delete":          {"A workload may be deleted.", deleted(d), ""},
 		"DeleteNamespace": {"So may its namespace.", deleted(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: h.Namespace}}), ""},
 		"Status": {"The controller reports its status.", func(t *testing.T) error {
-			now := h.deployment()
-			if err := plain().Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil {
-				t.Fatal(err)
-			}
-			now.Status.ObservedGeneration = now.Generation
-			return as("system:serviceaccount:kube-system:deployment-controller").Status().Update(t.Context(), now)
+			return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+				now := h.deployment()
+				if err := plain().Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil {
+					t.Fatal(err)
+				}
+				now.Status.ObservedGeneration = now.Generation
+				return as("system:serviceaccount:kube-system:deployment-controller").Status().Update(t.Context(), now)
+			})
 		}, ""},
 		"DeleteAll": {"All may be deleted at once.", func(t *testing.T) error {
 			return plain().DeleteAllOf(t.Context(), &appsv1.Deployment{}, client.InNamespace(h.Namespace))

@@ -57,9 +57,12 @@ func TestForeignDefinition(t *testing.T) {
 		t.Error(err)
 	}
 	image := []byte(container(`"image":"example.com/neighbour:2"`))
-	if err := plain().Patch(t.Context(), workloadOf("Deployment", namespace, "mine"), client.RawPatch(types.StrategicMergePatchType, image)); err == nil {
-		t.Error("its own image is not held")
-	}
+	cluster.Await(t, hold, func() string { // the API server reads the index soon after the manager
+		if plain().Patch(t.Context(), workloadOf("Deployment", namespace, "mine"), client.RawPatch(types.StrategicMergePatchType, image)) == nil {
+			return "its own image is not held"
+		}
+		return ""
+	})
 	cluster.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "free"}})
 }
 

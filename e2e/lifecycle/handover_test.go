@@ -116,7 +116,7 @@ func setLifecycleLabel(t *testing.T, value *string) {
 func remove(t *testing.T, o client.Object) {
 	t.Helper()
 	requests := 0
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Second, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(context.Background(), 5*time.Second, testcluster.Timeout, true, func(ctx context.Context) (bool, error) {
 		requests++
 		if err := cluster.Client.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
 			return false, err

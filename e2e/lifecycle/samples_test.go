@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -27,10 +26,7 @@ func TestSamples(t *testing.T) {
 			s := newStage(t, sample)
 			t.Cleanup(func() {
 				crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "foos.example.com"}}
-				if err := cluster.Client.Delete(context.Background(), crd); client.IgnoreNotFound(err) != nil {
-					t.Error(err)
-				}
-				cluster.AwaitGone(t, crd)
+				remove(t, crd)
 			})
 			versions := samples.Versions()
 			s.publish(t, sample, versions[:1]...)

@@ -81,7 +81,7 @@ func TestUpdateAfterRequirementMet(t *testing.T) {
 	s.awaitTrue(t, sub, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.PlanReasonRequirementsNotMet, "Kind=Arrival is not served")
 	cluster.Apply(t, "", builder.CRD("arrivals", "arrives.example.com"))
 	t.Cleanup(func() {
-		deleteAndWait(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "arrivals.arrives.example.com"}})
+		remove(t, &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "arrivals.arrives.example.com"}})
 	})
 	s.awaitInstalled(t, sub, v2.CSV())
 }

@@ -61,10 +61,10 @@ func TestMove(t *testing.T) {
 	m = cluster.StartManager(t, catalogs)
 	s.awaitInherited(t, "1.0.0")
 	s.checkSameDeployment(t, before)
-	s.checkWebhook(t)
+	s.checkWebhook(t, "1.0.0")
 	s.offer(t, "1.0.0", "1.1.0")
 	s.awaitRunning(t, "1.1.0")
-	s.checkWebhook(t)
+	s.checkWebhook(t, "1.1.0")
 
 	m.Terminate(t)
 	run(t, back)
@@ -72,7 +72,7 @@ func TestMove(t *testing.T) {
 	cluster.StartManager(t, catalogs)
 	s.offer(t, "1.0.0", "1.1.0", "1.2.0")
 	s.awaitRunning(t, "1.2.0")
-	s.checkWebhook(t)
+	s.checkWebhook(t, "1.2.0")
 	if now := s.deployment(t); now.UID != before.UID {
 		t.Errorf("the Deployment was recreated")
 	}
@@ -280,24 +280,28 @@ func (s *stage) awaitInherited(t *testing.T, version string) {
 	})
 }
 
-// checkWebhook verifies that the API server calls the webhook of the operator once.
-func (s *stage) checkWebhook(t *testing.T) {
+// checkWebhook waits until the API server calls the webhook of the operator once.
+func (s *stage) checkWebhook(t *testing.T, version string) {
 	t.Helper()
-	list := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
-	if err := cluster.Client.List(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, configuration := range list.Items {
-		for _, webhook := range configuration.Webhooks {
-			if webhook.Name == webhookName {
-				found = append(found, configuration.Name)
+	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: csvOf(version)}}
+	cluster.Await(t, csv, func() string { // the objects of the version before go after it
+		list := &admissionregistrationv1.ValidatingWebhookConfigurationList{}
+		if err := cluster.Client.List(t.Context(), list); err != nil {
+			return err.Error()
+		}
+		var found []string
+		for _, configuration := range list.Items {
+			for _, webhook := range configuration.Webhooks {
+				if webhook.Name == webhookName {
+					found = append(found, configuration.Name)
+				}
 			}
 		}
-	}
-	if len(found) != 1 {
-		t.Errorf("the webhook is in the configurations %q, want one", found)
-	}
+		if len(found) != 1 {
+			return fmt.Sprintf("the webhook is in the configurations %q, want one", found)
+		}
+		return ""
+	})
 }
 
 func (s *stage) deployment(t *testing.T) *appsv1.Deployment {

@@ -204,7 +204,7 @@ func TestCommandLineActions(t *testing.T) {
 	awaitWhy(t, sub, 2, "(RequiresApproval)")
 	s.command(t, 0, "approved: it installs "+csvOf("acts", "1.0.0")+" (dry run)", "approve", "acts", "--dry-run=client")
 	s.command(t, 0, "approved: it installs "+csvOf("acts", "1.0.0")+" (server dry run)", "approve", "acts", "--dry-run=server")
-	s.command(t, 1, "timed out waiting for acts to be ready: "+s.namespace+"/acts: nothing is installed", "wait", "acts", "--for=ready", "--timeout=3s")
+	s.command(t, 1, "timed out waiting for acts to be ready: "+s.namespace+"/acts: nothing is installed", "wait", "acts", "--for=ready", "--timeout=10s")
 	s.command(t, 0, "/install-", "approve", "acts")
 	s.command(t, 0, "operator/acts is up-to-date", "wait", "acts", "--for=up-to-date")
 	s.command(t, 0, "1 Deployment", "tree", "acts")

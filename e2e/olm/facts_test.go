@@ -59,6 +59,13 @@ func TestFactResolverOverwritesStatus(t *testing.T) {
 		delays = append(delays, time.Since(start).Round(10*time.Millisecond))
 	}
 	s.awaitIdle(t)
+	cluster.Await(t, subs[0], func() string { // the resolver may be silent while it has not begun
+		if c := subs[0].Status.GetCondition(v1alpha1.SubscriptionResolutionFailed); !strings.Contains(c.Message, "neither") {
+			return "it has not been resolved again"
+		}
+		return ""
+	})
+	s.awaitIdle(t)
 	last := s.lastWrite(t, start)
 	addConditions(t, subs, "After")
 	s.awaitIdle(t)

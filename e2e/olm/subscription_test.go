@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -141,10 +141,15 @@ func TestMissingCSV(t *testing.T) {
 		}
 		return ""
 	})
-	cluster.AwaitIdle(t, 3*time.Second, byOLM...) // it would also while its cache has the earlier plan
-	if err := cluster.Client.Delete(t.Context(), s.csv(csvOf("missing", "1.0.0"))); err != nil {
-		t.Fatal(err)
-	}
+	cluster.Await(t, sub, func() string { // it would also while its cache has the earlier plan: then it is deleted again
+		if err := cluster.Client.Delete(t.Context(), s.csv(csvOf("missing", "1.0.0"))); client.IgnoreNotFound(err) != nil {
+			return err.Error()
+		}
+		if sub.Status.GetCondition(v1alpha1.SubscriptionInstalledCSVMissing).Status != corev1.ConditionTrue {
+			return "the ClusterServiceVersion is not reported missing"
+		}
+		return ""
+	})
 	s.awaitConditions(t, sub, map[v1alpha1.SubscriptionConditionType]string{
 		v1alpha1.SubscriptionInstalledCSVMissing: "True " + v1alpha1.ReasonCSVMissing,
 		v1alpha1.SubscriptionUpToDate:            "False " + v1alpha1.ReasonNewestDoesNotRun,

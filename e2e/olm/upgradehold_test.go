@@ -46,6 +46,7 @@ func TestUpgradeHold(t *testing.T) {
 
 			manager.Kill(t)
 			cluster.AwaitIdle(t, 3*time.Second, byOLM...) // it labels the objects of an operator after it runs
+			cluster.AwaitNoneTerminating(t)
 			before, crd := story.Snapshot(t, cluster, ofOLM), definition(t, operator)
 			s.offer(t, packageWithCRDChange(t, operator))
 			next := csvOf(operator, "1.1.0")

@@ -13,6 +13,7 @@ import (
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +43,7 @@ func newTenant(t *testing.T, user, account string) *tenant {
 	t.Helper()
 	out := &tenant{Client: clientOf(t, user), user: user, namespace: cluster.Namespace(t, user)}
 	bindRole(t, out.namespace, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}, "admin")
+	cluster.AwaitAllowed(t, user, authorizationv1.ResourceAttributes{Namespace: out.namespace, Resource: "configmaps", Verb: "create"}, true)
 	cluster.Create(t, &operatorsv1.OperatorGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: out.namespace, Name: "group"},
 		Spec:       operatorsv1.OperatorGroupSpec{TargetNamespaces: []string{out.namespace}, ServiceAccountName: account},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,6 +75,14 @@ func newAuthor(t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule)
 		&rbacv1.ClusterRoleBinding{ObjectMeta: name, RoleRef: ref("ClusterRole"), Subjects: subjects},
 		&rbacv1.Role{ObjectMeta: in, Rules: rules},
 		&rbacv1.RoleBinding{ObjectMeta: in, RoleRef: ref("Role"), Subjects: subjects})
+	cluster.AwaitAllowed(t, user, authorizationv1.ResourceAttributes{
+		Group: platformv1alpha1.GroupVersion.Group, Resource: "platformoperators", Verb: "create",
+	}, true)
+	for _, rule := range rules {
+		cluster.AwaitAllowed(t, user, authorizationv1.ResourceAttributes{
+			Namespace: namespace, Group: rule.APIGroups[0], Resource: rule.Resources[0], Name: strings.Join(rule.ResourceNames, ""), Verb: rule.Verbs[0],
+		}, true)
+	}
 	return clientOf(t, user)
 }
 

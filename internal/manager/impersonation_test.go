@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,9 +35,11 @@ metadata: {name: operator}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: operator}
 subjects: [{kind: ServiceAccount, name: operator, namespace: `+namespace+`}]
 `)
+	user := "system:serviceaccount:" + account.Namespace + ":" + account.Name
+	cluster.AwaitAllowed(t, user, authorizationv1.ResourceAttributes{Namespace: namespace, Resource: "configmaps", Verb: "list"}, true)
 	config := rest.AnonymousClientConfig(cluster.Config)
 	config.BearerToken = cluster.Token(t, testcluster.ManagerAccount)
-	config.Impersonate.UserName = "system:serviceaccount:" + account.Namespace + ":" + account.Name
+	config.Impersonate.UserName = user
 	as, err := client.New(config, client.Options{Scheme: cluster.Client.Scheme(), Mapper: cluster.Client.RESTMapper()})
 	if err != nil {
 		t.Fatal(err)

@@ -123,6 +123,7 @@ func TestIsolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	reader.Kill(t)
+	awaitDenied(t, "system:serviceaccount:"+namespace+":foo-operator", group)
 	reader = cluster.StartProbeReader(t, d.Spec.Template, namespace)
 	awaitProbe(t, cluster, at, "Synced=False/Forbidden", "Upgradeable=Unknown/NotRead")
 	reader.Kill(t)

@@ -99,15 +99,7 @@ func awaitNotReadable(t *testing.T, namespace, word string) {
 // awaitDenied waits until the API server denies an account to list a group.
 func awaitDenied(t *testing.T, user, group string) {
 	t.Helper()
-	poll(t, user+" to lose its permissions", func() bool {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Resource: "foos", Verb: "list"},
-		}}
-		if err := cluster.Client.Create(t.Context(), review); err != nil {
-			t.Fatal(err)
-		}
-		return !review.Status.Allowed
-	})
+	cluster.AwaitAllowed(t, user, authorizationv1.ResourceAttributes{Group: group, Resource: "foos", Verb: "list"}, false)
 }
 
 func poll(t *testing.T, what string, done func() bool) {

@@ -20,8 +20,9 @@ import (
 	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
-// restful is how long the manager must have sent no request to count as idle. It is longer than the pace of its writes.
-const restful = 1500 * time.Millisecond
+// restful is how long the manager must have sent no request to count as idle. It is longer than the pace of its writes, by
+// as much as a slow machine may be late.
+const restful = 3 * time.Second
 
 // TestController replays the life of a platform against a real API server.
 func TestController(t *testing.T) {
@@ -49,11 +50,14 @@ func TestController(t *testing.T) {
 	})
 	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
 		installed(p, "PackageNotFound", "There is no package bar")
-		p.Status.FailingSince = &metav1.Time{Time: time.Now().Add(-117 * time.Second)}
+		p.Status.FailingSince = &metav1.Time{Time: time.Now()}
 		p.Status.FailingReason, p.Status.FailingMessage = "PackageNotFound", "There is no package bar"
 	})
 	await(t, c, "Available=False/PlatformOperatorsInstalling: Waiting for 1 of 2 PlatformOperators to be installed: "+
 		"bar (PackageNotFound): There is no package bar", "Degraded=False/AsExpected")
+	patchStatus(t, c, "bar", func(p *platformv1alpha1.PlatformOperator) {
+		p.Status.FailingSince = &metav1.Time{Time: time.Now().Add(-118 * time.Second)}
+	})
 	await(t, c, "Degraded=True/PlatformOperatorsFailing: Failing for 2m or longer: bar (PackageNotFound): There is no package bar")
 
 	t.Log("the installation completes with the last PlatformOperator")

@@ -61,20 +61,9 @@ func newAccount(t *testing.T, namespace, name string, rules ...rbacv1.PolicyRule
 func awaitRight(t *testing.T, namespace, name, group, resource, verb string) {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(resource, "/")
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	cluster.Await(t, account, func() string {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:               "system:serviceaccount:" + namespace + ":" + name,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Group: group, Resource: resource, Subresource: subresource, Verb: verb},
-		}}
-		if err := cluster.Client.Create(t.Context(), review); err != nil {
-			return err.Error()
-		}
-		if !review.Status.Allowed {
-			return "it may not " + verb + " " + resource + "/" + subresource
-		}
-		return ""
-	})
+	cluster.AwaitAllowed(t, "system:serviceaccount:"+namespace+":"+name, authorizationv1.ResourceAttributes{
+		Namespace: namespace, Group: group, Resource: resource, Subresource: subresource, Verb: verb,
+	}, true)
 }
 
 // TestRights verifies that the documented rights are sufficient for everything that the package does, also where the

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -386,6 +387,9 @@ func Snapshot(t *testing.T, cluster *testcluster.Cluster, own func(*unstructured
 				continue
 			}
 			found, err := reader.Resource(version.WithResource(resource.Name)).List(t.Context(), metav1.ListOptions{})
+			if apierrors.IsNotFound(err) { // its CustomResourceDefinition was deleted meanwhile
+				continue
+			}
 			if err != nil {
 				t.Fatalf("listing %s: %v", resource.Name, err)
 			}

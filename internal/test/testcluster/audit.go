@@ -154,14 +154,19 @@ func (c *Cluster) AwaitIdle(t testing.TB, quiet time.Duration, agents ...string)
 		agents = []string{manager.UserAgent}
 	}
 	began := time.Now()
-	last := began
+	last, looked := began, began
 	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
 		for _, r := range c.RequestsOf(t, last, agents...) {
 			if r.IsWork() && r.Received.After(last) {
 				last = r.Received.Time
 			}
 		}
-		return time.Since(last) > quiet, nil
+		now := time.Now()
+		if now.Sub(looked) > quiet/2 { // the machine stood still, and the clients with it
+			last = now
+		}
+		looked = now
+		return now.Sub(last) > quiet, nil
 	})
 	if err != nil {
 		t.Fatalf("%v does not come to rest: %v\n%s", agents, err, Tally(c.RequestsOf(t, began, agents...)))
@@ -229,15 +234,23 @@ func (c *Cluster) AwaitSynced(t testing.TB) {
 	}
 }
 
-// CheckTakeover fails the test if a manager that took over from another one, with nothing to correct, has written
+// CheckTakeover waits until a manager is idle, and fails the test if it, having taken over from another one with nothing to correct, has written
 // anything other than the status of each of the given number of Probes, once, which records that it now reads them.
 func (c *Cluster) CheckTakeover(t testing.TB, since time.Time, probes int) {
 	t.Helper()
+	recordsReader := func(r Request) bool {
+		return r.IsWrite() && r.ObjectRef.Resource == "probes" && r.ObjectRef.Subresource == "status"
+	}
+	// A process that has not begun is idle, too. If it never comes to that many, the check below lists those that it wrote to.
+	_ = wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, Timeout, true, func(context.Context) (bool, error) {
+		return len(slices.DeleteFunc(c.Requests(t, since), func(r Request) bool { return !recordsReader(r) })) >= probes, nil
+	})
+	c.AwaitIdle(t, 3*time.Second)
 	reads := map[ObjectRef]bool{}
 	for _, r := range c.Requests(t, since) {
 		switch {
 		case !r.IsWrite():
-		case r.ObjectRef.Resource == "probes" && r.ObjectRef.Subresource == "status" && !reads[r.ObjectRef]:
+		case recordsReader(r) && !reads[r.ObjectRef]:
 			reads[r.ObjectRef] = true
 		default:
 			t.Errorf("a manager that finds all as it should be writes: %s", r)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -39,6 +40,20 @@ func (c *Cluster) AwaitWithin(t testing.TB, timeout time.Duration, o client.Obje
 	})
 	if err != nil {
 		t.Fatalf("%s\n%T %s: %v: %s", Print(o), o, key, err, last)
+	}
+}
+
+// AwaitAllowed waits until the API server allows a request to a user, or no longer does: it learns of bindings soon after they are created.
+func (c *Cluster) AwaitAllowed(t testing.TB, user string, request authorizationv1.ResourceAttributes, allowed bool) {
+	t.Helper()
+	review := &authorizationv1.SubjectAccessReview{}
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, Timeout, true, func(ctx context.Context) (bool, error) {
+		review = &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &request}}
+		err := c.Client.Create(ctx, review)
+		return review.Status.Allowed == allowed, err
+	})
+	if err != nil {
+		t.Fatalf("waiting until %s is allowed %+v (%t): %v: %s", user, request, allowed, err, review.Status.Reason)
 	}
 }
 
