@@ -18,6 +18,7 @@ import (
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
+	"github.com/operator-status/operator-status/internal/test/testcluster"
 )
 
 // TestDelete verifies that deletionPolicy Delete leaves nothing of the operator except its CustomResourceDefinition,
@@ -157,6 +158,49 @@ func TestDeletionWaitsForUserData(t *testing.T) {
 	cluster.AwaitGone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}})
 }
 
+// TestDeletionWithoutSubscription verifies that users' data stays, and updates of the cluster wait, while an operator runs whose Subscription is
+// deleted during the deletion of its PlatformOperator; and that the operator is uninstalled in the end.
+func TestDeletionWithoutSubscription(t *testing.T) {
+	co := cluster.InstallClusterOperator(t)
+	op := deleteWithData(t, "bereft", func(op *v1alpha1.PlatformOperator) { op.Spec.HoldClusterUpdates = true })
+	awaitConditions(t, op, "Synced=False/UsersData")
+	here := cluster.Rediscovered(t)
+	mine := builder.Object("bereft.example.com/v1", "Bereft", "bereft", "mine")
+	migrating := client.RawPatch(types.MergePatchType, []byte(`{"status":{"conditions":[{"type":"Migrating","status":"True"}]}}`))
+	if err := here.Client.Status().Patch(t.Context(), mine, migrating); err != nil {
+		t.Fatal(err)
+	}
+	awaitConditions(t, op, "Synced=False/UsersData", "Upgradeable=False/NotUpgradeable")
+	awaitClusterOperator(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
+
+	for _, o := range []client.Object{
+		builder.Object("operators.coreos.com/v1alpha1", "Subscription", "bereft", "bereft"),
+		builder.Object("v1", "PersistentVolumeClaim", "bereft", "data"),
+		builder.Object("v1", "ConfigMap", "bereft", "notes"),
+	} {
+		if err := here.Client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster.Await(t, op, func() string {
+		if c := meta.FindStatusCondition(op.Status.Conditions, v1alpha1.ConditionSynced); c.Reason != v1alpha1.ReasonUsersData ||
+			!strings.Contains(c.Message, "Bereft") || strings.Contains(c.Message, "ConfigMap") {
+			return "it does not wait for the custom resource alone: " + c.Message
+		}
+		return testcluster.Lacking(op.Status.Conditions, "Upgradeable=False/NotUpgradeable")
+	})
+	awaitClusterOperator(t, co, "Upgradeable=False/PlatformOperatorsNotUpgradeable")
+	if err := here.Client.Delete(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	if err := here.Client.Patch(t.Context(), mine, unfinished); err != nil {
+		t.Fatal(err)
+	}
+	cluster.AwaitGone(t, op)
+	cluster.AwaitGone(t, &operatorsv1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: "bereft", Name: csvOf("bereft")}})
+	awaitClusterOperator(t, co, "Upgradeable=True/PlatformOperatorsUpgradeable")
+}
+
 // TestDeleteAnyway verifies that the delete-anyway annotation uninstalls the operator and keeps users' data.
 func TestDeleteAnyway(t *testing.T) {
 	op := deleteWithData(t, "left")
@@ -189,10 +233,10 @@ func TestDeleteAnyway(t *testing.T) {
 var unfinished = client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`))
 
 // deleteWithData installs an operator, creates users' data in its namespace, and deletes the PlatformOperator.
-func deleteWithData(t *testing.T, name string) *v1alpha1.PlatformOperator {
+func deleteWithData(t *testing.T, name string, changes ...func(*v1alpha1.PlatformOperator)) *v1alpha1.PlatformOperator {
 	t.Helper()
 	newStage(t, publish(t, name, "1.0.0"))
-	op := create(t, name)
+	op := create(t, name, changes...)
 	awaitRunning(t, op, "1.0.0")
 	want := fmt.Sprintf("Uninstalls %s and deletes namespace %s, once there are no custom resources of %s, or",
 		csvOf(name), name, testcatalog.Foo{Name: name}.CRD())

@@ -104,12 +104,12 @@ func isOfPlatformOperator(o *metav1.PartialObjectMetadata) bool {
 // customResources adds the custom resources of kinds that the Subscription's operator owns, in its target namespaces;
 // in all namespaces if the OperatorGroup has a problem.
 func (c composer) customResources(ctx context.Context, ref corev1.ObjectReference, out *data) error {
-	sub, csvs, err := c.operator(ctx, ref)
-	if err != nil || sub == nil {
+	csvs, err := c.operator(ctx, ref)
+	if err != nil || len(csvs) == 0 {
 		return err
 	}
 	targets := []string{metav1.NamespaceAll}
-	if group, problem, err := operatorgroup.Find(ctx, c.Client, sub.Namespace); err != nil {
+	if group, problem, err := operatorgroup.Find(ctx, c.Client, ref.Namespace); err != nil {
 		return err
 	} else if problem == nil {
 		if targets, err = operatorgroup.Targets(ctx, c.Client, group); err != nil {
@@ -137,26 +137,49 @@ func (c composer) customResources(ctx context.Context, ref corev1.ObjectReferenc
 	return nil
 }
 
-// operator returns the Subscription of a reference if the PlatformOperator controls it, and the CSVs that it installed, or nil.
-func (c composer) operator(ctx context.Context,
-	ref corev1.ObjectReference) (*operatorsv1alpha1.Subscription, []*operatorsv1alpha1.ClusterServiceVersion, error) {
+// operator returns the CSVs that the Subscription of a reference installed, if the PlatformOperator controls it.
+func (c composer) operator(ctx context.Context, ref corev1.ObjectReference) ([]*operatorsv1alpha1.ClusterServiceVersion, error) {
 	sub := &operatorsv1alpha1.Subscription{}
 	err := c.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, sub)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !platformoperatorstatus.Controls(c.op, sub) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("getting Subscription %s/%s: %w", ref.Namespace, ref.Name, err)
+	installed := slices.Compact([]string{sub.Status.InstalledCSV, sub.Status.CurrentCSV})
+	switch {
+	case meta.IsNoMatchError(err), err == nil && !platformoperatorstatus.Controls(c.op, sub):
+		return nil, nil
+	case apierrors.IsNotFound(err):
+		if installed, err = c.orphaned(ctx, ref.Namespace); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, fmt.Errorf("getting Subscription %s/%s: %w", ref.Namespace, ref.Name, err)
 	}
 	var out []*operatorsv1alpha1.ClusterServiceVersion
-	for _, name := range slices.Compact([]string{sub.Status.InstalledCSV, sub.Status.CurrentCSV}) {
-		if csv, err := c.csv(ctx, sub.Namespace, name); err != nil {
-			return nil, nil, err
+	for _, name := range installed {
+		if csv, err := c.csv(ctx, ref.Namespace, name); err != nil {
+			return nil, err
 		} else if csv != nil {
 			out = append(out, csv)
 		}
 	}
-	return sub, out, nil
+	return out, nil
+}
+
+// orphaned returns the names of the CSVs in the status: they outlive a Subscription that somebody deleted. Those of other Subscriptions are not
+// the PlatformOperator's any more.
+func (c composer) orphaned(ctx context.Context, namespace string) ([]string, error) {
+	others := &operatorsv1alpha1.SubscriptionList{}
+	if err := c.Reader.List(ctx, others, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", namespace, err)
+	}
+	var out []string
+	for _, ref := range c.op.Status.RelatedObjects {
+		isCSV := ref.Kind == operatorsv1alpha1.ClusterServiceVersionKind && ref.APIVersion == operatorsv1alpha1.GroupVersion.String() && ref.Namespace == namespace
+		if isCSV && !slices.ContainsFunc(others.Items, func(sub operatorsv1alpha1.Subscription) bool {
+			return sub.Status.InstalledCSV == ref.Name || sub.Status.CurrentCSV == ref.Name
+		}) {
+			out = append(out, ref.Name)
+		}
+	}
+	return out, nil
 }
 
 // withReplaced returns CSVs and all that they replace, directly or not, and that still exist: the oldest first.

@@ -71,7 +71,11 @@ func (c composer) waitForUsers(ctx context.Context) (bool, reconcile.Result, err
 	} else {
 		result.RequeueAfter = unreadRetry // no watch reports that a permission was granted
 	}
-	return true, result, c.write(ctx, platformoperatorstatus.WaitingForUsers(c.op, users.message(c.op), metav1.NewTime(c.Now())))
+	in, err := c.read(ctx)
+	if err != nil {
+		return false, reconcile.Result{}, fmt.Errorf("reading the inputs of PlatformOperator %s: %w", c.op.Name, err)
+	}
+	return true, result, c.write(ctx, platformoperatorstatus.WaitingForUsers(in, users.message(c.op)))
 }
 
 // unreadRetry is when to try again to list kinds that could not be listed.
@@ -143,7 +147,7 @@ func (c composer) uninstall(ctx context.Context, r v1alpha1.ResourceStatus) ([]p
 // uninstallOperator deletes the CSVs of a Subscription, and returns those that it found. Those that they replace are deleted
 // first: one that outlived them would be updated to them again.
 func (c composer) uninstallOperator(ctx context.Context, ref corev1.ObjectReference) ([]platformoperatorstatus.Object, error) {
-	_, csvs, err := c.operator(ctx, ref)
+	csvs, err := c.operator(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

@@ -290,12 +290,13 @@ func (g *game) checkOnlooker(t *testing.T) {
 	t.Helper()
 	all, busy, failing, holding := g.settled(), false, false, false
 	for _, p := range g.operators {
-		if !p.DeletionTimestamp.IsZero() {
-			continue
-		}
 		written := map[string]metav1.ConditionStatus{}
 		for _, c := range p.Status.Conditions {
 			written[c.Type] = c.Status
+		}
+		holding = holding || p.Spec.HoldClusterUpdates && written["Upgradeable"] == "False"
+		if !p.DeletionTimestamp.IsZero() {
+			continue
 		}
 		all = all && written["Installed"] == "True"
 		busy = busy || written["Progressing"] == "True" || p.Status.ObservedGeneration != p.Generation
@@ -306,7 +307,6 @@ func (g *game) checkOnlooker(t *testing.T) {
 			}
 			failing = failing || until.Unix()-since.Unix() >= 120
 		}
-		holding = holding || p.Spec.HoldClusterUpdates && written["Upgradeable"] == "False"
 	}
 	switch {
 	case all && (g.installing || !g.installedOnce):

@@ -129,11 +129,15 @@ func (in Inputs) expected() []string {
 	return out
 }
 
-// summarize groups the PlatformOperators in one pass. It ignores those that are being deleted.
+// summarize groups the PlatformOperators in one pass. It ignores those that are being deleted, except that they hold the cluster's
+// updates until they are gone: until then their operators run.
 func summarize(in Inputs) platform {
 	p := platform{Inputs: in, names: make([]string, 0, len(in.Operators))}
 	for i := range in.Operators {
 		o := read(&in.Operators[i])
+		if o.holds && o.upgradeable.status == metav1.ConditionFalse {
+			p.holding.add(o)
+		}
 		if o.leaving {
 			continue
 		}
@@ -152,9 +156,6 @@ func summarize(in Inputs) platform {
 			p.lasts = left
 		}
 		p.asked = p.asked || o.holds
-		if o.holds && o.upgradeable.status == metav1.ConditionFalse {
-			p.holding.add(o)
-		}
 	}
 	for _, name := range in.expected() {
 		if !slices.Contains(p.names, name) {

@@ -156,8 +156,13 @@ func TestCompute(t *testing.T) {
 		},
 		"being deleted": {
 			reason: "A PlatformOperator that is being deleted is ignored, whatever its conditions.",
-			bar:    healthy("bar", broken(noPackage), deleting, holds, withCondition("Upgradeable", "False/Busy: It is busy")),
+			bar:    healthy("bar", broken(noPackage), deleting, withCondition("Upgradeable", "False/Busy: It is busy")),
 			first:  settled + fine + release, later: settled + fine + release,
+		},
+		"being deleted and busy": {
+			reason: "Until it is gone it holds the cluster's updates: its operator still runs.",
+			bar:    healthy("bar", broken(noPackage), deleting, holds, withCondition("Upgradeable", "False/Busy: It is busy")),
+			first:  settled + fine + " Upgradeable=False/PlatformOperatorsNotUpgradeable" + release, later: settled + fine + " Upgradeable=False/PlatformOperatorsNotUpgradeable" + release,
 		},
 	} {
 		for _, moment := range []struct {
@@ -174,7 +179,7 @@ func TestCompute(t *testing.T) {
 					statuses.Check(t, strings.TrimPrefix(t.Name(), "TestCompute/"), got)
 					want := moment.want
 					if count == "one" && tc.bar.DeletionTimestamp != nil {
-						want = none
+						want = strings.NewReplacer("PlatformOperatorsInstalled", "NoPlatformOperators", "AsExpected", "NoPlatformOperators").Replace(want)
 					}
 					if got := reader(got); got != want {
 						t.Errorf("%s\nwant %s\ngot  %s", tc.reason, want, got)

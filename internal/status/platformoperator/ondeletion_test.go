@@ -2,10 +2,14 @@ package platformoperator
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
 )
@@ -59,7 +63,7 @@ func TestOnDeletion(t *testing.T) {
 func TestWaitingForUsers(t *testing.T) {
 	in := runs()
 	in.Operator.Status, _ = Compute(in)
-	got := WaitingForUsers(in.Operator, "Waiting for Foo a/one", in.Now)
+	got := WaitingForUsers(in, "Waiting for Foo a/one")
 	conditions := map[string]string{}
 	for _, c := range got.Conditions {
 		conditions[c.Type] = fmt.Sprintf("%s/%s", c.Status, c.Reason)
@@ -69,5 +73,24 @@ func TestWaitingForUsers(t *testing.T) {
 	}
 	if len(got.Resources) != len(in.Operator.Status.Resources) || got.FailingSince != nil {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestWaitingForUsersHolds verifies that Upgradeable follows the Probe while a deletion waits for users' data, and is kept, with the record of its
+// ClusterServiceVersion, once the Subscription is deleted.
+func TestWaitingForUsersHolds(t *testing.T) {
+	in := runs(probed("Upgradeable=False/NotUpgradeable: 1 of 2"))
+	in.Operator.Status, _ = Compute(runs())
+	in.Operator.DeletionTimestamp = &in.Now
+	in.Operator.Status = WaitingForUsers(in, "Waiting for Foo a/one")
+	in.Subscription, in.Probe, in.CSVs = nil, nil, nil
+	got := WaitingForUsers(in, "Waiting for Foo a/one")
+	for moment, status := range map[string]v1alpha1.PlatformOperatorStatus{"with": in.Operator.Status, "without": got} {
+		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUpgradeable); c.Status != metav1.ConditionFalse {
+			t.Errorf("%s its Subscription it is Upgradeable: %+v", moment, c)
+		}
+		if !slices.ContainsFunc(status.RelatedObjects, func(ref corev1.ObjectReference) bool { return ref.Name == "foo.v1" }) {
+			t.Errorf("%s its Subscription it does not name what is installed: %+v", moment, status.RelatedObjects)
+		}
 	}
 }
