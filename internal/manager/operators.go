@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +24,7 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/helm"
 	"github.com/operator-status/operator-status/internal/installer/olmv1"
 	"github.com/operator-status/operator-status/internal/installer/workload"
+	"github.com/operator-status/operator-status/internal/operand"
 	"github.com/operator-status/operator-status/internal/upgradehold"
 	"github.com/operator-status/operator-status/internal/workloads"
 )
@@ -33,8 +33,8 @@ import (
 type operators struct {
 	workloads.Cache
 
-	// olmv1 is whether OLM v1 is installed.
-	olmv1 *atomic.Bool
+	// definitions has the CustomResourceDefinitions.
+	definitions client.Reader
 }
 
 func newOperators(mgr ctrl.Manager) (operators, error) {
@@ -44,7 +44,7 @@ func newOperators(mgr ctrl.Manager) (operators, error) {
 	if err != nil {
 		return operators{}, fmt.Errorf("creating the cache of workloads: %w", err)
 	}
-	return operators{workloads.New(c), new(atomic.Bool)}, mgr.Add(c)
+	return operators{workloads.New(c), mgr.GetClient()}, mgr.Add(c)
 }
 
 // find returns an operator, or nil if no version of it has run.
@@ -78,8 +78,8 @@ func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) 
 // extension returns a ClusterExtension, or nil if it does not exist or OLM v1 is not installed.
 func (o operators) extension(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	out := clusterextension.Object()
-	if !o.olmv1.Load() {
-		return nil, nil
+	if served, err := operand.IsServed(ctx, o.definitions, olmv1.Definition, olmv1.Kind.Version); !served || err != nil {
+		return nil, err
 	}
 	if err := o.Get(ctx, types.NamespacedName{Name: name}, out); err != nil {
 		return nil, client.IgnoreNotFound(err)
@@ -141,7 +141,6 @@ func addHolds(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Optio
 		return nil
 	}, holdPolicyKind)
 	installed.when(func() error {
-		found.olmv1.Store(true)
 		if err := (&clusterextension.Reconciler{Client: mgr.GetClient(), Installed: found.Cache}).SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the controller of ClusterExtensions: %w", err)
 		}

@@ -24,6 +24,9 @@ const (
 // Kind is that of a ClusterExtension.
 var Kind = schema.GroupVersionKind{Group: "olm.operatorframework.io", Version: "v1", Kind: "ClusterExtension"}
 
+// Definition is the name of the CustomResourceDefinition of ClusterExtensions.
+const Definition = "clusterextensions.olm.operatorframework.io"
+
 // owner is the label of the records that operator-controller keeps of its revisions, as Helm does.
 const owner = "operator-controller"
 
