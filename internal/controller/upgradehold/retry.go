@@ -18,10 +18,11 @@ import (
 )
 
 // Pauses before an installer is asked to try again: until the API server knows that the UpgradeHold is gone, and for the attempt itself,
-// which a change of its object could disturb.
+// which a change of its object could disturb. The pause doubles up to mostBetweenAttempts: the installer may not be running.
 const (
-	afterRelease    = time.Second
-	betweenAttempts = 10 * time.Second
+	afterRelease        = time.Second
+	betweenAttempts     = 10 * time.Second
+	mostBetweenAttempts = 10 * time.Minute
 )
 
 // attempt is the state of the last attempt of an installer to update an operator.
@@ -29,9 +30,11 @@ type attempt struct {
 	// settled is true if the operator is not held, and its installer reports no denied update.
 	settled bool
 
-	// held is true if the operator was held when it was reconciled last. Otherwise next is when the installer may be asked again.
-	held bool
-	next time.Time
+	// held is true if the operator was held when it was reconciled last. Otherwise next is when the installer may be asked again, and pause
+	// is how long it was given for the last attempt.
+	held  bool
+	next  time.Time
+	pause time.Duration
 }
 
 func (r *Reconciler) attempt(of holdv1alpha1.OperatorReference) (attempt, bool) {
@@ -66,7 +69,7 @@ func (r *Reconciler) retry(ctx context.Context, of holdv1alpha1.OperatorReferenc
 		}
 		return reconcile.Result{}, fmt.Errorf("getting %s %s: %w", how.Kind.Kind, how.Object, err)
 	}
-	if !reportsDenied(object) {
+	if suspended, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend"); suspended || !reportsDenied(object) { // Flux tries again once it is resumed
 		r.attempts.Store(of, attempt{settled: true})
 		return reconcile.Result{}, nil
 	}
@@ -84,8 +87,9 @@ func (r *Reconciler) retry(ctx context.Context, of holdv1alpha1.OperatorReferenc
 		return reconcile.Result{}, fmt.Errorf("having %s %s try again: %w", how.Kind.Kind, how.Object, err)
 	}
 	log.FromContext(ctx).Info("Had the installer try again, since the operator may be updated", "kind", how.Kind.Kind, "object", how.Object)
-	r.attempts.Store(of, attempt{next: time.Now().Add(betweenAttempts)})
-	return reconcile.Result{RequeueAfter: betweenAttempts}, nil
+	pause := min(max(betweenAttempts, 2*last.pause), mostBetweenAttempts)
+	r.attempts.Store(of, attempt{next: time.Now().Add(pause), pause: pause})
+	return reconcile.Result{RequeueAfter: pause}, nil
 }
 
 // reportsDenied reports whether a condition of an object is about an update that one of the policies denied.

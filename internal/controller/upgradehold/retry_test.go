@@ -1,0 +1,88 @@
+package upgradehold
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
+)
+
+// TestRetry verifies how often an installer that keeps to report a denied update is asked to try again after a release.
+func TestRetry(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		object map[string]any
+		lasts  time.Duration
+		want   int
+	}{
+		"Waiting": {"An installer that waits is asked once it may update.", denied(), 5 * time.Second, 1},
+		"Silent": {
+			"One that does not react is asked after 10, 20, 40, 80 seconds and so on, since it may not be running.", denied(), 150 * time.Second, 4,
+		},
+		"Long":      {"In the end that is every ten minutes.", denied(), 24 * time.Hour, 149},
+		"Suspended": {"One that is suspended is not asked: it tries again once it is resumed.", with(denied(), true, "spec", "suspend"), time.Hour, 0},
+		"Resumed":   {"One that was resumed is asked.", with(denied(), false, "spec", "suspend"), 5 * time.Second, 1},
+		"Other":     {"A failure that is no denial is none of ours.", with(denied(), "timed out", "status", "conditions"), time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				patched := 0
+				object := &unstructured.Unstructured{Object: tc.object}
+				c := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithObjects(object).WithInterceptorFuncs(interceptor.Funcs{
+					Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+						patched++
+						return c.Patch(ctx, o, p, options...)
+					},
+				}).Build()
+				r := &Reconciler{Client: c, Live: c}
+				of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: "foo", Name: "foo"}
+				r.attempts.Store(of, attempt{held: true})
+				how := &installer.Retry{Kind: kustomization, Object: types.NamespacedName{Namespace: "foo", Name: "foo"}, Annotations: []string{"reconcile"}}
+				for until := time.Now().Add(tc.lasts); time.Now().Before(until); {
+					result, err := r.retry(t.Context(), of, how)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if result.RequeueAfter == 0 {
+						break
+					}
+					time.Sleep(result.RequeueAfter)
+				}
+				if patched != tc.want {
+					t.Errorf("%s It was asked %d times, want %d", tc.reason, patched, tc.want)
+				}
+			})
+		})
+	}
+}
+
+var kustomization = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
+
+// denied returns a Kustomization whose update was denied.
+func denied() map[string]any {
+	return map[string]any{
+		"apiVersion": kustomization.GroupVersion().String(), "kind": kustomization.Kind, "metadata": map[string]any{"namespace": "foo", "name": "foo"},
+		"status": map[string]any{"conditions": []any{map[string]any{
+			"type": "Ready", "status": "False", "message": "ValidatingAdmissionPolicy 'held' denied request: The update is held",
+		}}},
+	}
+}
+
+// with returns an object with another value of a field.
+func with(object map[string]any, value any, path ...string) map[string]any {
+	if err := unstructured.SetNestedField(object, value, path...); err != nil {
+		panic(err)
+	}
+	return object
+}
