@@ -65,7 +65,18 @@ func (o Override) clause() string {
 	if o == (Override{}) {
 		return ""
 	}
-	return ". To update anyway: " + o.String()
+	return toUpdateAnyway + o.String()
+}
+
+const toUpdateAnyway = ". To update anyway: "
+
+// Clip shortens a message of Decision to a number of bytes. It keeps the override at its end, unless that takes more than half of them.
+func Clip(message string, limit int) string {
+	i := strings.LastIndex(message, toUpdateAnyway)
+	if i < 0 || len(message)-i > limit/2 {
+		return messages.Clip(message, limit)
+	}
+	return messages.Clip(message[:i], limit-len(message[i:])) + message[i:]
 }
 
 // CutFrom cuts a message of Decision where it states the override, and reports whether it does.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
+	"github.com/operator-status/operator-status/internal/gate"
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
@@ -119,7 +120,7 @@ func (x index) add(hold *holdv1alpha1.UpgradeHold, denied *holdv1alpha1.DeniedUp
 	if denied == nil {
 		return
 	}
-	message = messages.Clip(messages.Line(message), longestEntry)
+	message = gate.Clip(messages.Line(message), longestEntry)
 	if d := denied.InstallPlans; d != nil {
 		key := fmt.Sprintf("%s_%x", d.Namespace, sha256.Sum256([]byte(hold.Name))) // one for each: their patterns differ
 		x.enter(holdv1alpha1.DeniesInstallPlans, key, entry{except: d.Except, denied: d.Versions, pattern: d.Pattern, message: message})
