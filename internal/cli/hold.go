@@ -54,6 +54,10 @@ func (w writer) createHold(ctx context.Context, op operator.Operator, message st
 		if err := w.client.Get(ctx, client.ObjectKeyFromObject(hold), actual); err != nil {
 			return fmt.Errorf("getting UpgradeHold %s: %w", hold.Name, err)
 		}
+		if actual.Policy() != "" || actual.IsReported() {
+			return fmt.Errorf("upgradehold.operatorstatus.io %s is not that of a user: to hold the updates of %s/%s, create one of another name",
+				hold.Name, op.Namespace, op.Name)
+		}
 		before := actual.DeepCopy()
 		actual.Spec.Message, actual.Spec.Until, actual.Spec.RequestedBy = hold.Spec.Message, hold.Spec.Until, hold.Spec.RequestedBy
 		done, err = "changed", w.client.Patch(ctx, actual, client.MergeFrom(before), fieldOwner)

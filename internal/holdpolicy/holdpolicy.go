@@ -41,6 +41,7 @@ type Changes struct {
 // operator-status, in which updates cannot be held.
 func Compare(policy *holdv1alpha1.UpgradeHoldPolicy, operators []Operator, own []*holdv1alpha1.UpgradeHold, namespace string) Changes {
 	var out Changes
+	terms := termsOf(policy)
 	wanted := map[holdv1alpha1.OperatorReference]bool{}
 	for _, o := range operators {
 		if selects(policy, o, namespace) {
@@ -52,12 +53,12 @@ func Compare(policy *holdv1alpha1.UpgradeHoldPolicy, operators []Operator, own [
 		case !wanted[of]: // also a second one
 			out.Delete = append(out.Delete, h)
 			continue
-		case metav1.IsControlledBy(h, policy) && equality.Semantic.DeepEqual(h.Spec.HoldTerms, policy.Spec.HoldTerms):
+		case metav1.IsControlledBy(h, policy) && equality.Semantic.DeepEqual(h.Spec.HoldTerms, terms):
 			out.Kept = append(out.Kept, h)
 		default:
 			changed := h.DeepCopy()
 			changed.OwnerReferences = ownedBy(policy) // that of an earlier policy of the name would be garbage
-			policy.Spec.HoldTerms.DeepCopyInto(&changed.Spec.HoldTerms)
+			terms.DeepCopyInto(&changed.Spec.HoldTerms)
 			out.Update = append(out.Update, changed)
 		}
 		delete(wanted, h.Spec.Operator)
@@ -96,7 +97,18 @@ func newHold(policy *holdv1alpha1.UpgradeHoldPolicy, of holdv1alpha1.OperatorRef
 	out := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: of.HoldNameFor(policy.Name)}}
 	out.OwnerReferences = ownedBy(policy)
 	out.Spec.Operator = of
-	policy.Spec.HoldTerms.DeepCopyInto(&out.Spec.HoldTerms)
+	out.Spec.HoldTerms = termsOf(policy)
+	return out
+}
+
+// termsOf returns a copy of the terms of a policy as they are read back: a time that is written loses fractions of a second.
+func termsOf(policy *holdv1alpha1.UpgradeHoldPolicy) holdv1alpha1.HoldTerms {
+	out := *policy.Spec.HoldTerms.DeepCopy()
+	for _, t := range []*metav1.Time{out.From, out.Until} {
+		if t != nil {
+			*t = t.Rfc3339Copy()
+		}
+	}
 	return out
 }
 

@@ -22,10 +22,11 @@ func TestCompare(t *testing.T) {
 		applied = of(holdv1alpha1.InstallerWorkload, "a")
 	)
 	window := holdv1alpha1.UpdateWindow{Schedule: "0 22 * * 6", Duration: metav1.Duration{Duration: time.Hour}}
-	terms := holdv1alpha1.HoldTerms{Message: "audit", UpdateWindows: []holdv1alpha1.UpdateWindow{window}}
+	terms := holdv1alpha1.HoldTerms{Message: "audit", From: new(metav1.Unix(1000, 0)), UpdateWindows: []holdv1alpha1.UpdateWindow{window}}
 	policy := func(match *holdv1alpha1.OperatorMatch) *holdv1alpha1.UpgradeHoldPolicy {
 		out := &holdv1alpha1.UpgradeHoldPolicy{ObjectMeta: metav1.ObjectMeta{Name: "freeze", UID: "1"}}
 		out.Spec.Match, out.Spec.HoldTerms = match, terms
+		out.Spec.From = new(metav1.Unix(1000, 5e8)) // which is not read back
 		return out
 	}
 	hold := func(name, message string, of holdv1alpha1.OperatorReference) *holdv1alpha1.UpgradeHold {
