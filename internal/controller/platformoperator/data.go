@@ -3,6 +3,7 @@ package platformoperator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -104,7 +105,7 @@ func isOfPlatformOperator(o *metav1.PartialObjectMetadata) bool {
 // customResources adds the custom resources of kinds that the Subscription's operator owns, in its target namespaces;
 // in all namespaces if the OperatorGroup has a problem.
 func (c composer) customResources(ctx context.Context, ref corev1.ObjectReference, out *data) error {
-	csvs, err := c.operator(ctx, ref)
+	csvs, _, err := c.operator(ctx, ref)
 	if err != nil || len(csvs) == 0 {
 		return err
 	}
@@ -137,49 +138,74 @@ func (c composer) customResources(ctx context.Context, ref corev1.ObjectReferenc
 	return nil
 }
 
-// operator returns the CSVs that the Subscription of a reference installed, if the PlatformOperator controls it.
-func (c composer) operator(ctx context.Context, ref corev1.ObjectReference) ([]*operatorsv1alpha1.ClusterServiceVersion, error) {
+// operator returns the CSVs that the Subscription of a reference installed, if the PlatformOperator controls it. They outlive a Subscription that
+// somebody deleted: orphaned is true then.
+func (c composer) operator(ctx context.Context, ref corev1.ObjectReference) (csvs []*operatorsv1alpha1.ClusterServiceVersion, orphaned bool, err error) {
 	sub := &operatorsv1alpha1.Subscription{}
-	err := c.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, sub)
-	installed := slices.Compact([]string{sub.Status.InstalledCSV, sub.Status.CurrentCSV})
+	err = c.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, sub)
 	switch {
-	case meta.IsNoMatchError(err), err == nil && !platformoperatorstatus.Controls(c.op, sub):
-		return nil, nil
 	case apierrors.IsNotFound(err):
-		if installed, err = c.orphaned(ctx, ref.Namespace); err != nil {
-			return nil, err
-		}
+		csvs, err = c.recordedCSVs(ctx, ref.Namespace)
+		return csvs, true, err
+	case meta.IsNoMatchError(err), err == nil && !platformoperatorstatus.Controls(c.op, sub):
+		return nil, false, nil
 	case err != nil:
-		return nil, fmt.Errorf("getting Subscription %s/%s: %w", ref.Namespace, ref.Name, err)
+		return nil, false, fmt.Errorf("getting Subscription %s/%s: %w", ref.Namespace, ref.Name, err)
+	}
+	for _, name := range slices.Compact([]string{sub.Status.InstalledCSV, sub.Status.CurrentCSV}) {
+		if csv, err := c.csv(ctx, sub.Namespace, name); err != nil {
+			return nil, false, err
+		} else if csv != nil {
+			csvs = append(csvs, csv)
+		}
+	}
+	return csvs, false, nil
+}
+
+// recordedCSVs returns the CSVs in the status, and those that replace them.
+func (c composer) recordedCSVs(ctx context.Context, namespace string) ([]*operatorsv1alpha1.ClusterServiceVersion, error) {
+	all, err := operatorgroup.CSVs(ctx, c.Reader, namespace)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) { // the kind is not served
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	recorded := map[string]bool{}
+	for _, ref := range c.op.Status.RelatedObjects {
+		if ref.APIVersion == operatorsv1alpha1.GroupVersion.String() && ref.Kind == operatorsv1alpha1.ClusterServiceVersionKind && ref.Namespace == namespace {
+			recorded[ref.Name] = true
+		}
+	}
+	for grows := true; grows; {
+		grows = false
+		for name, csv := range all {
+			if !recorded[name] && recorded[csv.Spec.Replaces] {
+				recorded[name], grows = true, true
+			}
+		}
 	}
 	var out []*operatorsv1alpha1.ClusterServiceVersion
-	for _, name := range installed {
-		if csv, err := c.csv(ctx, ref.Namespace, name); err != nil {
-			return nil, err
-		} else if csv != nil {
+	for _, name := range slices.Sorted(maps.Keys(recorded)) {
+		if csv := all[name]; csv != nil {
 			out = append(out, csv)
 		}
 	}
 	return out, nil
 }
 
-// orphaned returns the names of the CSVs in the status: they outlive a Subscription that somebody deleted. Those of other Subscriptions are not
-// the PlatformOperator's any more.
-func (c composer) orphaned(ctx context.Context, namespace string) ([]string, error) {
-	others := &operatorsv1alpha1.SubscriptionList{}
-	if err := c.Reader.List(ctx, others, client.InNamespace(namespace)); err != nil {
+// unclaimed returns the CSVs that no Subscription of their namespace has, or will have as one to the same package.
+func (c composer) unclaimed(ctx context.Context, namespace string,
+	csvs []*operatorsv1alpha1.ClusterServiceVersion) ([]*operatorsv1alpha1.ClusterServiceVersion, error) {
+	subs := &operatorsv1alpha1.SubscriptionList{}
+	if err := c.Reader.List(ctx, subs, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing the Subscriptions of namespace %s: %w", namespace, err)
 	}
-	var out []string
-	for _, ref := range c.op.Status.RelatedObjects {
-		isCSV := ref.Kind == operatorsv1alpha1.ClusterServiceVersionKind && ref.APIVersion == operatorsv1alpha1.GroupVersion.String() && ref.Namespace == namespace
-		if isCSV && !slices.ContainsFunc(others.Items, func(sub operatorsv1alpha1.Subscription) bool {
-			return sub.Status.InstalledCSV == ref.Name || sub.Status.CurrentCSV == ref.Name
-		}) {
-			out = append(out, ref.Name)
-		}
-	}
-	return out, nil
+	return slices.DeleteFunc(csvs, func(csv *operatorsv1alpha1.ClusterServiceVersion) bool {
+		return slices.ContainsFunc(subs.Items, func(sub operatorsv1alpha1.Subscription) bool {
+			return sub.Status.InstalledCSV == csv.Name || sub.Status.CurrentCSV == csv.Name || sub.Spec != nil && sub.Spec.Package == c.op.Spec.Package.Name
+		})
+	}), nil
 }
 
 // withReplaced returns CSVs and all that they replace, directly or not, and that still exist: the oldest first.

@@ -15,6 +15,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/annotations"
 	platformoperatorstatus "github.com/operator-status/operator-status/internal/status/platformoperator"
 )
 
@@ -71,11 +72,41 @@ func (c composer) waitForUsers(ctx context.Context) (bool, reconcile.Result, err
 	} else {
 		result.RequeueAfter = unreadRetry // no watch reports that a permission was granted
 	}
+	if awaited, err := c.awaitsOLM(ctx); awaited || err != nil {
+		return true, result, err // WatchOLM enqueues it
+	}
 	in, err := c.read(ctx)
+	if err == nil && in.Subscription == nil {
+		in.Probe, err = c.orphanedProbe(ctx)
+	}
 	if err != nil {
 		return false, reconcile.Result{}, fmt.Errorf("reading the inputs of PlatformOperator %s: %w", c.op.Name, err)
 	}
 	return true, result, c.write(ctx, platformoperatorstatus.WaitingForUsers(in, users.message(c.op)))
+}
+
+// orphanedProbe returns the Probe of the CSVs whose Subscription somebody deleted, or nil: of several, one that does not allow an update.
+func (c composer) orphanedProbe(ctx context.Context) (*operatorsv1alpha1.Probe, error) {
+	var out *operatorsv1alpha1.Probe
+	for _, r := range c.op.Status.Resources {
+		if r.Name != platformoperatorstatus.EntrySubscription {
+			continue
+		}
+		csvs, _, err := c.operator(ctx, r.Reference)
+		if err != nil {
+			return nil, err
+		}
+		for _, csv := range csvs {
+			probe, err := annotations.Find(ctx, c.Client, client.ObjectKeyFromObject(csv))
+			if err != nil {
+				return nil, err
+			}
+			if out == nil || probe != nil && !meta.IsStatusConditionTrue(probe.Status.Conditions, operatorsv1alpha1.ConditionUpgradeable) {
+				out = probe
+			}
+		}
+	}
+	return out, nil
 }
 
 // unreadRetry is when to try again to list kinds that could not be listed.
@@ -147,9 +178,14 @@ func (c composer) uninstall(ctx context.Context, r v1alpha1.ResourceStatus) ([]p
 // uninstallOperator deletes the CSVs of a Subscription, and returns those that it found. Those that they replace are deleted
 // first: one that outlived them would be updated to them again.
 func (c composer) uninstallOperator(ctx context.Context, ref corev1.ObjectReference) ([]platformoperatorstatus.Object, error) {
-	csvs, err := c.operator(ctx, ref)
+	csvs, orphaned, err := c.operator(ctx, ref)
 	if err != nil {
 		return nil, err
+	}
+	if orphaned && len(csvs) > 0 {
+		if csvs, err = c.unclaimed(ctx, ref.Namespace, csvs); err != nil {
+			return nil, err
+		}
 	}
 	if csvs, err = c.withReplaced(ctx, csvs); err != nil {
 		return nil, err

@@ -76,6 +76,16 @@ func before(d time.Duration) *metav1.Time {
 func holds(p *platformv1alpha1.PlatformOperator)    { p.Spec.HoldClusterUpdates = true }
 func outdated(p *platformv1alpha1.PlatformOperator) { p.Generation++ }
 func deleting(p *platformv1alpha1.PlatformOperator) { p.DeletionTimestamp = &past }
+
+// waiting is one whose deletion waits for users' data.
+func waiting(p *platformv1alpha1.PlatformOperator) {
+	deleting(p)
+	p.Finalizers = []string{platformv1alpha1.Finalizer}
+	p.Status.Conditions = append(p.Status.Conditions, metav1.Condition{
+		Type: platformv1alpha1.ConditionSynced, Status: metav1.ConditionFalse, Reason: platformv1alpha1.ReasonUsersData,
+	})
+}
+
 func unread(p *platformv1alpha1.PlatformOperator) {
 	p.Status = platformv1alpha1.PlatformOperatorStatus{}
 }

@@ -247,6 +247,10 @@ func (g *game) change(p *platformv1alpha1.PlatformOperator) string {
 		return "reports whether it is upgradeable"
 	}
 	p.DeletionTimestamp = &moment
+	if g.IntN(2) == 0 {
+		waiting(p)
+		return "waiting for users' data"
+	}
 	return "being deleted"
 }
 
@@ -294,7 +298,8 @@ func (g *game) checkOnlooker(t *testing.T) {
 		for _, c := range p.Status.Conditions {
 			written[c.Type] = c.Status
 		}
-		holding = holding || p.Spec.HoldClusterUpdates && written["Upgradeable"] == "False"
+		runs := p.DeletionTimestamp.IsZero() || written["Synced"] == "False"
+		holding = holding || runs && p.Spec.HoldClusterUpdates && written["Upgradeable"] == "False"
 		if !p.DeletionTimestamp.IsZero() {
 			continue
 		}

@@ -156,12 +156,12 @@ func TestCompute(t *testing.T) {
 		},
 		"being deleted": {
 			reason: "A PlatformOperator that is being deleted is ignored, whatever its conditions.",
-			bar:    healthy("bar", broken(noPackage), deleting, withCondition("Upgradeable", "False/Busy: It is busy")),
+			bar:    healthy("bar", broken(noPackage), deleting, holds, withCondition("Upgradeable", "False/Busy: It is busy")),
 			first:  settled + fine + release, later: settled + fine + release,
 		},
-		"being deleted and busy": {
-			reason: "Until it is gone it holds the cluster's updates: its operator still runs.",
-			bar:    healthy("bar", broken(noPackage), deleting, holds, withCondition("Upgradeable", "False/Busy: It is busy")),
+		"waits for users": {
+			reason: "While its deletion waits for users' data it holds the cluster's updates: its operator runs.",
+			bar:    healthy("bar", broken(noPackage), waiting, holds, withCondition("Upgradeable", "False/Busy: It is busy")),
 			first:  settled + fine + " Upgradeable=False/PlatformOperatorsNotUpgradeable" + release, later: settled + fine + " Upgradeable=False/PlatformOperatorsNotUpgradeable" + release,
 		},
 	} {

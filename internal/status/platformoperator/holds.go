@@ -10,7 +10,7 @@ import (
 	"github.com/operator-status/operator-status/internal/gate"
 )
 
-// holds sets the causes for which an update has to wait. Like Upgradeable, they are kept while the Subscription is lost.
+// holds sets the causes for which an update has to wait. Like Upgradeable, they are kept while an observed Subscription is missing.
 func holds(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	if in.lost(out) {
 		return

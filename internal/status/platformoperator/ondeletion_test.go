@@ -76,14 +76,14 @@ func TestWaitingForUsers(t *testing.T) {
 	}
 }
 
-// TestWaitingForUsersHolds verifies that Upgradeable follows the Probe while a deletion waits for users' data, and is kept, with the record of its
-// ClusterServiceVersion, once the Subscription is deleted.
+// TestWaitingForUsersHolds verifies that Upgradeable follows the Probe while a deletion waits for users' data, also once the Subscription is
+// deleted, and that the version and its ClusterServiceVersion stay recorded.
 func TestWaitingForUsersHolds(t *testing.T) {
 	in := runs(probed("Upgradeable=False/NotUpgradeable: 1 of 2"))
 	in.Operator.Status, _ = Compute(runs())
 	in.Operator.DeletionTimestamp = &in.Now
 	in.Operator.Status = WaitingForUsers(in, "Waiting for Foo a/one")
-	in.Subscription, in.Probe, in.CSVs = nil, nil, nil
+	in.Subscription, in.CSVs = nil, nil
 	got := WaitingForUsers(in, "Waiting for Foo a/one")
 	for moment, status := range map[string]v1alpha1.PlatformOperatorStatus{"with": in.Operator.Status, "without": got} {
 		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionUpgradeable); c.Status != metav1.ConditionFalse {
@@ -91,6 +91,9 @@ func TestWaitingForUsersHolds(t *testing.T) {
 		}
 		if !slices.ContainsFunc(status.RelatedObjects, func(ref corev1.ObjectReference) bool { return ref.Name == "foo.v1" }) {
 			t.Errorf("%s its Subscription it does not name what is installed: %+v", moment, status.RelatedObjects)
+		}
+		if status.Version != "1.0.0" {
+			t.Errorf("%s its Subscription its version is %q", moment, status.Version)
 		}
 	}
 }

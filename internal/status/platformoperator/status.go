@@ -175,12 +175,12 @@ func Releases(op *v1alpha1.PlatformOperator) bool {
 func WaitingForUsers(in Inputs, message string) v1alpha1.PlatformOperatorStatus {
 	out := leavingBecause(in.Operator, v1alpha1.ReasonUsersData, message, in.Now)
 	in.Now = in.Now.Rfc3339Copy()
-	version(in, &out)
 	upgradeable(in, &out)
 	holds(in, &out)
 	important(in, &out)
-	if in.Subscription != nil {
-		relatedObjects(in, &out) // an update changes them; they are the record of a Subscription that is lost
+	if in.Subscription != nil { // otherwise the last ones are the record of what it installed
+		version(in, &out)
+		relatedObjects(in, &out)
 	}
 	return out
 }
@@ -348,7 +348,7 @@ func progressing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 }
 
 // upgradeable sets Upgradeable to that of the operator's Probe, or to False if an update is held for another reason. It
-// is kept while the Subscription is lost: its deletion must not end a hold of the cluster's updates.
+// is kept while an observed Subscription is missing: its deletion must not end a hold of the cluster's updates.
 func upgradeable(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	c := in.mirrored(v1alpha1.ConditionUpgradeable, metav1.ConditionTrue)
 	if last := meta.FindStatusCondition(out.Conditions, c.Type); last != nil && in.lost(out) {
@@ -360,10 +360,9 @@ func upgradeable(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	set(in, out, c)
 }
 
-// lost reports whether a Subscription is missing that is observed, or that is not created again because the PlatformOperator is being deleted.
-// Its operator may still run.
+// lost reports whether an observed Subscription is missing.
 func (in Inputs) lost(out *v1alpha1.PlatformOperatorStatus) bool {
-	return (in.Observes() || !in.Operator.DeletionTimestamp.IsZero()) && in.Subscription == nil && out.Namespace != ""
+	return in.Observes() && in.Subscription == nil && out.Namespace != ""
 }
 
 // held returns the Subscription's condition that its update is held, and whether it is: not only until another Subscription's is approved.

@@ -147,7 +147,7 @@ func (x index) enter(denies, key string, e entry) {
 		x[denies] = map[string]entry{}
 	}
 	if before, ok := x[denies][key]; ok {
-		e.message = messages.Clip(before.message+"; "+e.message, longestEntry)
+		e.message = gate.Clip(before.message+"; "+e.message, longestEntry)
 		e.except = slices.DeleteFunc(slices.Clone(e.except), func(v string) bool { return !slices.Contains(before.except, v) })
 		for _, status := range before.denied {
 			if !slices.Contains(e.denied, status) {
