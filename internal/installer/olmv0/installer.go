@@ -96,7 +96,10 @@ func withUserHolds(c installer.Cluster, operators []operator.Operator) []operato
 
 // Tree implements installer.Outliner.
 func (i Installer) Tree(c installer.Cluster, op operator.Operator) (operator.Node, bool) {
-	return Tree(clusterOf(c), c, op), op.Installer == i.Name()
+	if op.Installer != i.Name() {
+		return operator.Node{}, false
+	}
+	return Tree(clusterOf(c), c, op), true
 }
 
 // Runs implements installer.Runner.

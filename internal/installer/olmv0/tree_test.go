@@ -153,3 +153,11 @@ func TestTree(t *testing.T) {
 		})
 	}
 }
+
+// TestTreeOfOthers verifies that the tree of an operator that OLM did not install is left to others, also in a namespace where OLM has nothing.
+func TestTreeOfOthers(t *testing.T) {
+	op := operator.Operator{Namespace: "foo", Name: "foo", Installer: "Helm"}
+	if out, ok := (Installer{}).Tree(installer.Cluster{}, op); ok {
+		t.Errorf("got %+v", out)
+	}
+}
