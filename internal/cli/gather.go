@@ -70,37 +70,39 @@ Objects that you may not read are left out, with a warning.`,
 	return cmd
 }
 
-// gathered are the kinds that gather reads, with the label selector of each.
+// gathered are the kinds that gather reads, with the label selector of each. With a namespace it reads everywhere those that have none, and
+// those that operators of any namespace refer to.
 var gathered = []struct {
 	schema.GroupVersionResource
-	labels string
+	labels     string
+	everywhere bool
 }{
-	{v1alpha1.GroupVersion.WithResource("subscriptions"), ""},
-	{v1alpha1.GroupVersion.WithResource("clusterserviceversions"), olmv0.NotCopied},
-	{v1alpha1.GroupVersion.WithResource("installplans"), ""},
-	{v1alpha1.GroupVersion.WithResource("catalogsources"), ""},
-	{v1alpha1.GroupVersion.WithResource("probes"), ""},
-	{operatorsv1.GroupVersion.WithResource("operatorgroups"), ""},
-	{operatorsv1.GroupVersion.WithResource("operators"), ""},
-	{operatorsv2.GroupVersion.WithResource("operatorconditions"), olmv0.NotCopied},
-	{platformv1alpha1.GroupVersion.WithResource("platformoperators"), ""},
-	{policyv1alpha1.GroupVersion.WithResource("imagepolicies"), ""},
-	{configv1.GroupVersion.WithResource("clusteroperators"), ""},
-	{configv1.GroupVersion.WithResource("clusterversions"), ""},
-	{appsv1.SchemeGroupVersion.WithResource("deployments"), ""},
-	{appsv1.SchemeGroupVersion.WithResource("statefulsets"), ""},
-	{appsv1.SchemeGroupVersion.WithResource("daemonsets"), ""},
-	{appsv1.SchemeGroupVersion.WithResource("replicasets"), ""}, // after those that they belong to
-	{corev1.SchemeGroupVersion.WithResource("pods"), ""},
-	{rbacv1.SchemeGroupVersion.WithResource("roles"), ""},
-	{rbacv1.SchemeGroupVersion.WithResource("rolebindings"), ""},
-	{rbacv1.SchemeGroupVersion.WithResource("clusterroles"), ""},
-	{rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), ""},
-	{apiextensions.SchemeGroupVersion.WithResource("customresourcedefinitions"), ""},
-	{holdv1alpha1.GroupVersion.WithResource("upgradeholds"), ""},
-	{holdv1alpha1.GroupVersion.WithResource("upgradeholdpolicies"), ""},
-	{holdv1alpha1.GroupVersion.WithResource("probepolicies"), ""},
-	{corev1.SchemeGroupVersion.WithResource("configmaps"), holdv1alpha1.LabelDenies},
+	{v1alpha1.GroupVersion.WithResource("subscriptions"), "", false},
+	{v1alpha1.GroupVersion.WithResource("clusterserviceversions"), olmv0.NotCopied, false},
+	{v1alpha1.GroupVersion.WithResource("installplans"), "", false},
+	{v1alpha1.GroupVersion.WithResource("catalogsources"), "", true},
+	{v1alpha1.GroupVersion.WithResource("probes"), "", false},
+	{operatorsv1.GroupVersion.WithResource("operatorgroups"), "", false},
+	{operatorsv1.GroupVersion.WithResource("operators"), "", true},
+	{operatorsv2.GroupVersion.WithResource("operatorconditions"), olmv0.NotCopied, false},
+	{platformv1alpha1.GroupVersion.WithResource("platformoperators"), "", true},
+	{policyv1alpha1.GroupVersion.WithResource("imagepolicies"), "", true},
+	{configv1.GroupVersion.WithResource("clusteroperators"), "", true},
+	{configv1.GroupVersion.WithResource("clusterversions"), "", true},
+	{appsv1.SchemeGroupVersion.WithResource("deployments"), "", false},
+	{appsv1.SchemeGroupVersion.WithResource("statefulsets"), "", false},
+	{appsv1.SchemeGroupVersion.WithResource("daemonsets"), "", false},
+	{appsv1.SchemeGroupVersion.WithResource("replicasets"), "", false}, // after those that they belong to
+	{corev1.SchemeGroupVersion.WithResource("pods"), "", false},
+	{rbacv1.SchemeGroupVersion.WithResource("roles"), "", false},
+	{rbacv1.SchemeGroupVersion.WithResource("rolebindings"), "", false},
+	{rbacv1.SchemeGroupVersion.WithResource("clusterroles"), "", true},
+	{rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), "", true},
+	{apiextensions.SchemeGroupVersion.WithResource("customresourcedefinitions"), "", true},
+	{holdv1alpha1.GroupVersion.WithResource("upgradeholds"), "", true},
+	{holdv1alpha1.GroupVersion.WithResource("upgradeholdpolicies"), "", true},
+	{holdv1alpha1.GroupVersion.WithResource("probepolicies"), "", true},
+	{corev1.SchemeGroupVersion.WithResource("configmaps"), holdv1alpha1.LabelDenies, true},
 }
 
 // ours is the label selector of the Deployments and pods of operator-status.
@@ -174,7 +176,11 @@ func (g *gatherer) read(ctx context.Context, lines int64) error {
 		return err
 	}
 	for _, kind := range gathered {
-		if err := g.list(ctx, kind.GroupVersionResource, kind.labels, parts); err != nil {
+		namespace := g.namespace
+		if kind.everywhere {
+			namespace = ""
+		}
+		if err := g.list(ctx, kind.GroupVersionResource, namespace, kind.labels, parts); err != nil {
 			return err
 		}
 	}
@@ -183,7 +189,7 @@ func (g *gatherer) read(ctx context.Context, lines int64) error {
 	}
 	kinds := sets.New("Subscription", "ClusterServiceVersion", "InstallPlan", "CatalogSource", "Probe", "OperatorGroup",
 		"OperatorCondition", "PlatformOperator", "ImagePolicy", "ClusterOperator", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod")
-	if err := g.list(ctx, corev1.SchemeGroupVersion.WithResource("events"), "", func(event *unstructured.Unstructured) bool {
+	if err := g.list(ctx, corev1.SchemeGroupVersion.WithResource("events"), g.namespace, "", func(event *unstructured.Unstructured) bool {
 		kind, _, _ := unstructured.NestedString(event.Object, "involvedObject", "kind")
 		return kinds.Has(kind)
 	}); err != nil {
@@ -255,12 +261,9 @@ func (g *gatherer) noteUnready(o *unstructured.Unstructured) {
 }
 
 // list writes the objects of a kind that are wanted, or all if wanted is nil.
-func (g *gatherer) list(ctx context.Context, resource schema.GroupVersionResource, labels string, wanted func(*unstructured.Unstructured) bool) error {
+func (g *gatherer) list(ctx context.Context, resource schema.GroupVersionResource, namespace, labels string,
+	wanted func(*unstructured.Unstructured) bool) error {
 	options := metav1.ListOptions{LabelSelector: labels, Limit: page}
-	namespace := g.namespace
-	if resource.Resource == "catalogsources" {
-		namespace = "" // they may be in another
-	}
 	for {
 		list, err := g.objects.Resource(resource).Namespace(namespace).List(ctx, options)
 		if apierrors.IsNotFound(err) {

@@ -15,11 +15,16 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
 )
 
-// TestGathered verifies that an archive has every kind that commands read: a kind that is missing there explains nothing.
+// TestGathered verifies that an archive has every kind that commands read, also that of a namespace if these have none: a kind that is missing
+// there explains nothing.
 func TestGathered(t *testing.T) {
 	there := sets.New(schema.GroupResource{Resource: "events"})
+	everywhere := sets.New[schema.GroupResource]()
 	for _, kind := range gathered {
 		there.Insert(kind.GroupResource())
+		if kind.everywhere {
+			everywhere.Insert(kind.GroupResource())
+		}
 	}
 	for _, kind := range controllers.ReportKinds() {
 		resource, _ := meta.UnsafeGuessKindToResource(kind.GroupVersionKind)
@@ -29,6 +34,8 @@ func TestGathered(t *testing.T) {
 	for _, kind := range o.kinds() {
 		if resource, _ := meta.UnsafeGuessKindToResource(kind.GroupVersionKind); !there.Has(resource.GroupResource()) {
 			t.Errorf("gather leaves out %s", resource.GroupResource())
+		} else if kind.ClusterScoped && !everywhere.Has(resource.GroupResource()) {
+			t.Errorf("gather leaves out %s with a namespace", resource.GroupResource())
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (w writer) createHold(ctx context.Context, op operator.Operator, message st
 			return fmt.Errorf("getting UpgradeHold %s: %w", hold.Name, err)
 		}
 		if actual.Policy() != "" || actual.IsReported() {
-			return fmt.Errorf("upgradehold.operatorstatus.io %s is not that of a user: to hold the updates of %s/%s, create one of another name",
+			return fmt.Errorf("an UpgradeHoldPolicy or operator-status created UpgradeHold %s: to hold the updates of %s/%s, create one of another name",
 				hold.Name, op.Namespace, op.Name)
 		}
 		before := actual.DeepCopy()
