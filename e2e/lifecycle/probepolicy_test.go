@@ -180,6 +180,14 @@ func TestYield(t *testing.T) {
 	if waited := next.CreationTimestamp.Sub(since); waited < after {
 		t.Errorf("%s was created %s after custom resources began to hold the update", next.Name, waited)
 	}
+	since = next.Status.BlockedSince.Time
 	s.awaitInstalled(t, sub, v3.CSV())
+	last := s.csv(v3.CSV())
+	if err := cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(last), last); err != nil {
+		t.Fatal(err)
+	}
+	if waited := last.CreationTimestamp.Sub(since); waited < after {
+		t.Errorf("%s was created %s after custom resources began to hold the update", last.Name, waited)
+	}
 	manager.CheckAlive(t)
 }

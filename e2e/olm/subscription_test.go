@@ -143,7 +143,7 @@ func TestMissingCSV(t *testing.T) {
 		return ""
 	})
 	cluster.AwaitIdle(t, 3*time.Second, byOLM...)
-	cluster.Await(t, sub, func() string { // it would also while its cache has the earlier plan: then it is deleted again
+	cluster.Await(t, sub, func() string { // OLM also creates it again while its cache has the earlier plan: then it is deleted again
 		if err := cluster.Client.Delete(t.Context(), s.csv(csvOf("missing", "1.0.0"))); client.IgnoreNotFound(err) != nil {
 			return err.Error()
 		}

@@ -33,7 +33,7 @@ func TestRetry(t *testing.T) {
 		"Long":      {"In the end that is every ten minutes.", denied(), 24 * time.Hour, 149},
 		"Suspended": {"One that is suspended is not asked: it tries again once it is resumed.", with(denied(), true, "spec", "suspend"), time.Hour, 0},
 		"Resumed":   {"One that was resumed is asked.", with(denied(), false, "spec", "suspend"), 5 * time.Second, 1},
-		"Other":     {"A failure that is no denial is none of ours.", with(denied(), "timed out", "status", "conditions"), time.Hour, 0},
+		"Other":     {"A failure that is no denial is none of ours.", with(denied(), []any{map[string]any{"type": "Ready", "message": "The update timed out"}}, "status", "conditions"), time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
