@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,7 +62,7 @@ func troubleOf(pod *corev1.Pod, c Cluster) podTrouble {
 	if slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), out.ofContainer) {
 		return out
 	}
-	if e := lastWarning(c, out.Ref); e != nil {
+	if e := lastWarning(c, out.Ref); e != nil && !lastSeen(e).Time.Before(lastProgress(pod)) {
 		out.reason, out.since, out.message = e.Reason, firstSeen(e), e.Message
 		if e.Reason != "Unhealthy" { // of a probe, which a container that has just started may fail
 			out.impact = operator.Broken
@@ -74,6 +75,20 @@ func troubleOf(pod *corev1.Pod, c Cluster) podTrouble {
 		return out
 	}
 	out.message = fmt.Sprintf("the pod is %s, and not ready", cmp.Or(pod.Status.Phase, corev1.PodPending))
+	return out
+}
+
+// lastProgress returns when a pod was scheduled, or its last container began to run: a warning from before is over.
+func lastProgress(pod *corev1.Pod) time.Time {
+	var out time.Time
+	if scheduled := podCondition(pod, corev1.PodScheduled); scheduled != nil {
+		out = scheduled.LastTransitionTime.Time
+	}
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if s.State.Running != nil && s.State.Running.StartedAt.After(out) {
+			out = s.State.Running.StartedAt.Time
+		}
+	}
 	return out
 }
 

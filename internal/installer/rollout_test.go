@@ -192,6 +192,15 @@ func TestExplain(t *testing.T) {
 				"kubectl describe pod -n foo new-1",
 			},
 		},
+		"Passed": {
+			reason: "A warning from before its container began to run is over.",
+			objects: with(pod("new", withContainer(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(295)}}, 0, nil)),
+				warningAbout("Pod", "new-1", "FailedScheduling", "0/3 nodes are available")),
+			want: []string{
+				"Waiting by Pod foo/new-1, NotReady since 200: 0 of 1 new pods of Deployment foo/foo are ready: the pod is Pending, and not ready",
+				"kubectl describe pod -n foo new-1",
+			},
+		},
 		"Quota": {
 			reason: "Pods that cannot be created have no status: their Deployment has.",
 			objects: slices.Concat([]Object{
