@@ -293,7 +293,7 @@ func isName(gvk schema.GroupVersionKind, name string) bool {
 
 // skip notes an object or file that cannot be read, and the kinds of which the archive therefore lacks objects.
 func (a *Archive) skip(name string, err error, kinds ...schema.GroupVersionKind) {
-	a.Skipped = append(a.Skipped, fmt.Sprintf("%s: %v", filepath.ToSlash(name), err))
+	a.Skipped = append(a.Skipped, messages.Line(fmt.Sprintf("%s: %v", filepath.ToSlash(name), err)))
 	for _, k := range kinds {
 		a.incomplete[k] = true
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/kube"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
 	"github.com/operator-status/operator-status/internal/uninstall"
 )
@@ -170,7 +171,7 @@ func (o *options) act(cmd *cobra.Command, names []string, do func(context.Contex
 
 // printf prints that an object was changed, as kubectl does.
 func (w writer) printf(resource, name, format string, args ...any) {
-	fmt.Fprintf(w.Out, "%s/%s %s%s\n", resource, name, fmt.Sprintf(format, args...), w.dryRun)
+	fmt.Fprintf(w.Out, "%s/%s %s%s\n", resource, name, messages.Line(fmt.Sprintf(format, args...)), w.dryRun)
 }
 
 func approve(ctx context.Context, w writer, op operator.Operator) error {
@@ -226,7 +227,7 @@ func release(ctx context.Context, w writer, op operator.Operator) error {
 	for _, b := range op.Blockers {
 		if b.Reason != v1alpha1.ReasonOperatorConditionNotUpgradeable {
 			fmt.Fprintf(w.ErrOut, "%s/%s is also %s by %s: see kubectl operator-status why -n %s %s\n",
-				op.Namespace, op.Name, strings.ToLower(string(b.Impact)), b.By, op.Namespace, op.Name)
+				op.Namespace, op.Name, strings.ToLower(string(b.Impact)), messages.Line(b.By), op.Namespace, op.Name)
 		}
 	}
 	return nil

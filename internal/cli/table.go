@@ -43,6 +43,11 @@ func (o *options) printOperatorTable(rows [][]string, noHeaders, wide bool) {
 
 // printTable prints rows with aligned columns, each cut to a width if that is not 0.
 func (o *options) printTable(rows [][]string, width int) {
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = strings.ReplaceAll(cell, "\n", " ") // a text of others must not add a row
+		}
+	}
 	limits := widths(rows)
 	for _, row := range rows {
 		cells := make([]string, len(row))

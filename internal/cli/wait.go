@@ -14,6 +14,7 @@ import (
 
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
@@ -117,7 +118,7 @@ func progress(operators []operator.Operator, name, namespace string) string {
 		for _, b := range op.Blockers {
 			parts = append(parts, fmt.Sprintf("%s by %s (%s).", b.Impact, b.By, b.Reason))
 		}
-		lines = append(lines, strings.Join(parts, " "))
+		lines = append(lines, messages.Line(strings.Join(parts, " ")))
 	}
 	return strings.Join(lines, "\n")
 }
