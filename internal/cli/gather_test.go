@@ -29,6 +29,7 @@ func TestGathered(t *testing.T) {
 	for _, kind := range controllers.ReportKinds() {
 		resource, _ := meta.UnsafeGuessKindToResource(kind.GroupVersionKind)
 		there.Insert(resource.GroupResource())
+		everywhere.Insert(resource.GroupResource()) // where the kind says
 	}
 	o := &options{installers: installer.Installers{olmv0.Installer{}, controllers.Installer{}}}
 	for _, kind := range o.kinds() {

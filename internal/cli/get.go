@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,7 +75,7 @@ func (o *options) watch(ctx context.Context, flags *get.PrintFlags, names []stri
 			return true, err
 		}
 		changed := slices.DeleteFunc(operators, func(op operator.Operator) bool {
-			key, now := op.Namespace+"/"+op.Name, asObject(op).Object
+			key, now := strings.Join([]string{op.Installer, op.Namespace, op.Name}, "/"), asObject(op).Object
 			same := equality.Semantic.DeepEqual(last[key], now)
 			last[key] = now
 			return same
