@@ -147,14 +147,16 @@ func (all Installers) runs(op operator.Operator, w Workload) bool {
 	return slices.ContainsFunc(only[Runner](all), func(i Runner) bool { return i.Runs(op, w) })
 }
 
-// stopped returns the first of an operator's rollouts that is scaled to no pods, if all its workloads are, or nil.
+// stopped returns the first of an operator's rollouts that is scaled to no pods, if all its workloads are, or if one without pods is all
+// that keeps it from running; or nil.
 func (all Installers) stopped(op operator.Operator, c Cluster, own []rollout) *rollout {
 	i := slices.IndexFunc(own, rollout.isStopped)
 	if i < 0 || op.State != operator.Running && op.State != operator.Installing {
 		return nil
 	}
 	for _, o := range c.Objects {
-		if r := rolloutOf(o); r.Kind == "" || r.isStopped() {
+		r := rolloutOf(o)
+		if r.Kind == "" || r.isStopped() || op.State == operator.Installing && r.settled() {
 			continue
 		}
 		if w, ok := WorkloadOf(o); ok && all.runs(op, w) {

@@ -110,8 +110,9 @@ func TestExplain(t *testing.T) {
 		unread     []string
 		blockers   []operator.Blocker // of the installer
 		unfinished *operator.Unfinished
-		second     int64    // now, or 0 for 300
-		want       []string // impact, by, reason, since: cause; and the commands
+		state      operator.State // or Running
+		second     int64          // now, or 0 for 300
+		want       []string       // impact, by, reason, since: cause; and the commands
 	}{
 		"Settled": {reason: "A workload that runs as declared is not looked at.", objects: []Object{deployment(1, 1, 1), pod("foo", func(*corev1.Pod) {})}},
 		"Unscheduled": {
@@ -300,6 +301,24 @@ func TestExplain(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "other"}, Status: appsv1.StatefulSetStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
 			}},
 		},
+		"StoppedPart": {
+			reason: "If an operator does not run and its other workloads do, the one without pods keeps it from running.",
+			state:  operator.Installing,
+			objects: []Object{deployment(0, 0, 0), &appsv1.StatefulSet{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "other"}, Status: appsv1.StatefulSetStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
+			}},
+			want: []string{
+				"Held by Deployment foo/foo, ScaledToZero since 0: Deployment foo/foo is scaled to no pods, so the operator does not run",
+				"kubectl scale deployment -n foo foo --replicas=1",
+			},
+		},
+		"StoppedBeside": {
+			reason: "Not while another is rolled out.",
+			state:  operator.Installing,
+			objects: []Object{deployment(0, 0, 0), &appsv1.StatefulSet{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "other", CreationTimestamp: at(290)}, Status: appsv1.StatefulSetStatus{Replicas: 1, UpdatedReplicas: 1},
+			}},
+		},
 		"Leaving": {
 			reason:  "A pod that does not end is what its workload waits for.",
 			objects: with(pod("new", func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = new(at(150)), []string{"example.com/f"} })),
@@ -355,7 +374,7 @@ func TestExplain(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			all := Installers{single{operator.Operator{
-				Namespace: "foo", Name: "foo", State: operator.Running, Installed: "foo.v1", Blockers: tc.blockers, Unfinished: tc.unfinished,
+				Namespace: "foo", Name: "foo", State: cmp.Or(tc.state, operator.Running), Installed: "foo.v1", Blockers: tc.blockers, Unfinished: tc.unfinished,
 			}}}
 			c := Cluster{Objects: tc.objects, Unread: tc.unread}
 			op := all.Explain(c, all.Operators(c), time.Unix(cmp.Or(tc.second, 300), 0))[0]
