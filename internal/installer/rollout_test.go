@@ -316,7 +316,8 @@ func TestExplain(t *testing.T) {
 			reason: "Not while another is rolled out.",
 			state:  operator.Installing,
 			objects: []Object{deployment(0, 0, 0), &appsv1.StatefulSet{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "other", CreationTimestamp: at(290)}, Status: appsv1.StatefulSetStatus{Replicas: 1, UpdatedReplicas: 1},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "other", CreationTimestamp: at(290)},
+				Status:     appsv1.StatefulSetStatus{Replicas: 1, UpdatedReplicas: 1},
 			}},
 		},
 		"Leaving": {
