@@ -77,13 +77,13 @@ func holds(p *platformv1alpha1.PlatformOperator)    { p.Spec.HoldClusterUpdates 
 func outdated(p *platformv1alpha1.PlatformOperator) { p.Generation++ }
 func deleting(p *platformv1alpha1.PlatformOperator) { p.DeletionTimestamp = &past }
 
-// waiting is one whose deletion waits for users' data.
-func waiting(p *platformv1alpha1.PlatformOperator) {
-	deleting(p)
-	p.Finalizers = []string{platformv1alpha1.Finalizer}
-	p.Status.Conditions = append(p.Status.Conditions, metav1.Condition{
-		Type: platformv1alpha1.ConditionSynced, Status: metav1.ConditionFalse, Reason: platformv1alpha1.ReasonUsersData,
-	})
+// leaving returns what makes a PlatformOperator one that is being deleted, with a reason of Synced.
+func leaving(reason string) func(*platformv1alpha1.PlatformOperator) {
+	return func(p *platformv1alpha1.PlatformOperator) {
+		deleting(p)
+		p.Finalizers = []string{platformv1alpha1.Finalizer}
+		p.Status.Conditions = append(p.Status.Conditions, metav1.Condition{Type: platformv1alpha1.ConditionSynced, Reason: reason})
+	}
 }
 
 func unread(p *platformv1alpha1.PlatformOperator) {

@@ -16,7 +16,7 @@ type operator struct {
 	name     string
 	absent   bool // expected, but not found
 	leaving  bool // being deleted
-	waits    bool // and its operator runs until users have no data
+	remains  bool // being deleted, and its operator is not being uninstalled yet
 	outdated bool // its status is of an earlier generation
 	holds    bool // wants minor updates of the cluster to wait for it
 
@@ -39,7 +39,7 @@ func read(p *platformv1alpha1.PlatformOperator) operator {
 	out := operator{
 		name:           p.Name,
 		leaving:        !p.DeletionTimestamp.IsZero(),
-		waits:          waitsForUsers(p),
+		remains:        remains(p),
 		outdated:       p.Status.ObservedGeneration < p.Generation,
 		holds:          p.Spec.HoldClusterUpdates,
 		failingSince:   moment(p.Status.FailingSince),
@@ -61,11 +61,11 @@ func read(p *platformv1alpha1.PlatformOperator) operator {
 	return out
 }
 
-// waitsForUsers reports whether the deletion of a PlatformOperator waits until users have no data. Its operator is not uninstalled until then.
-func waitsForUsers(p *platformv1alpha1.PlatformOperator) bool {
+// remains reports whether a PlatformOperator is being deleted whose operator is not being uninstalled yet, since users may have data.
+func remains(p *platformv1alpha1.PlatformOperator) bool {
 	synced := meta.FindStatusCondition(p.Status.Conditions, platformv1alpha1.ConditionSynced)
 	return !p.DeletionTimestamp.IsZero() && slices.Contains(p.Finalizers, platformv1alpha1.Finalizer) &&
-		synced != nil && synced.Reason == platformv1alpha1.ReasonUsersData
+		synced != nil && synced.Reason != platformv1alpha1.ReasonDeleting
 }
 
 // moment returns a time in UTC, so equal times compare equal. It is zero for nil.

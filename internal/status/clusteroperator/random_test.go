@@ -248,7 +248,7 @@ func (g *game) change(p *platformv1alpha1.PlatformOperator) string {
 	}
 	p.DeletionTimestamp = &moment
 	if g.IntN(2) == 0 {
-		waiting(p)
+		leaving(platformv1alpha1.ReasonUsersData)(p)
 		return "waiting for users' data"
 	}
 	return "being deleted"
@@ -298,7 +298,7 @@ func (g *game) checkOnlooker(t *testing.T) {
 		for _, c := range p.Status.Conditions {
 			written[c.Type] = c.Status
 		}
-		runs := p.DeletionTimestamp.IsZero() || written["Synced"] == "False"
+		runs := p.DeletionTimestamp.IsZero() || len(p.Finalizers) > 0
 		holding = holding || runs && p.Spec.HoldClusterUpdates && written["Upgradeable"] == "False"
 		if !p.DeletionTimestamp.IsZero() {
 			continue

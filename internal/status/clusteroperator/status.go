@@ -129,13 +129,13 @@ func (in Inputs) expected() []string {
 	return out
 }
 
-// summarize groups the PlatformOperators in one pass. It ignores those that are being deleted, except that one whose deletion waits for users'
-// data holds the cluster's updates: its operator runs.
+// summarize groups the PlatformOperators in one pass. It ignores those that are being deleted, except that one holds the cluster's updates
+// as long as its operator remains.
 func summarize(in Inputs) platform {
 	p := platform{Inputs: in, names: make([]string, 0, len(in.Operators))}
 	for i := range in.Operators {
 		o := read(&in.Operators[i])
-		if o.holds && o.upgradeable.status == metav1.ConditionFalse && (!o.leaving || o.waits) {
+		if o.holds && o.upgradeable.status == metav1.ConditionFalse && (!o.leaving || o.remains) {
 			p.holding.add(o)
 		}
 		if o.leaving {

@@ -22,6 +22,8 @@ func TestCompute(t *testing.T) {
 		fine       = "Degraded=False/AsExpected"
 		fails      = "Degraded=True/PlatformOperatorsFailing"
 		release    = " version=1.0.0"
+
+		notUpgradeable = " Upgradeable=False/PlatformOperatorsNotUpgradeable"
 	)
 	for name, tc := range map[string]struct {
 		reason       string
@@ -159,10 +161,20 @@ func TestCompute(t *testing.T) {
 			bar:    healthy("bar", broken(noPackage), deleting, holds, withCondition("Upgradeable", "False/Busy: It is busy")),
 			first:  settled + fine + release, later: settled + fine + release,
 		},
+		"deletion asked for": {
+			reason: "It holds them before the deletion has begun, too.",
+			bar:    healthy("bar", broken(noPackage), leaving(platformv1alpha1.ReasonSynced), holds, withCondition("Upgradeable", "False/Busy: It is busy")),
+			first:  settled + fine + notUpgradeable + release, later: settled + fine + notUpgradeable + release,
+		},
+		"uninstalling": {
+			reason: "It holds nothing once its operator is being uninstalled.",
+			bar:    healthy("bar", broken(noPackage), leaving(platformv1alpha1.ReasonDeleting), holds, withCondition("Upgradeable", "False/Busy: It is busy")),
+			first:  settled + fine + release, later: settled + fine + release,
+		},
 		"waits for users": {
 			reason: "While its deletion waits for users' data it holds the cluster's updates: its operator runs.",
-			bar:    healthy("bar", broken(noPackage), waiting, holds, withCondition("Upgradeable", "False/Busy: It is busy")),
-			first:  settled + fine + " Upgradeable=False/PlatformOperatorsNotUpgradeable" + release, later: settled + fine + " Upgradeable=False/PlatformOperatorsNotUpgradeable" + release,
+			bar:    healthy("bar", broken(noPackage), leaving(platformv1alpha1.ReasonUsersData), holds, withCondition("Upgradeable", "False/Busy: It is busy")),
+			first:  settled + fine + notUpgradeable + release, later: settled + fine + notUpgradeable + release,
 		},
 	} {
 		for _, moment := range []struct {
