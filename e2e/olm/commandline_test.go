@@ -281,7 +281,7 @@ func TestCommandLineChecks(t *testing.T) {
 	}
 }
 
-// checkArchive verifies that an archive of the cluster gives the same answers as the cluster.
+// checkArchive verifies that archives of the cluster, and of a namespace, give the same answers as the cluster.
 func checkArchive(t *testing.T, s *stage, name string) {
 	t.Helper()
 	answers := func(program string, flags ...string) string {
@@ -294,19 +294,26 @@ func checkArchive(t *testing.T, s *stage, name string) {
 	}
 	program := filepath.Join(testcluster.Root(), "bin", "kubectl-operator_status")
 	kubeconfig := "--kubeconfig=" + filepath.Join(clusterDir, "kubeconfig")
-	var live, file string
-	cluster.Await(t, &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}, func() string {
-		live, file = answers(program, kubeconfig), filepath.Join(t.TempDir(), "cluster.tar.gz")
-		if out, code := run(t, "kubectl", "operator-status", "gather", "--output="+file); code != 0 || !strings.Contains(out, "subscriptions") {
+	gather := func(flags ...string) (file string) {
+		file = filepath.Join(t.TempDir(), "cluster.tar.gz")
+		out, code := run(t, "kubectl", append([]string{"operator-status", "gather", "--output=" + file}, flags...)...)
+		if code != 0 || !strings.Contains(out, "subscriptions") {
 			t.Fatalf("gather exits with %d: %s", code, out)
 		}
+		return file
+	}
+	var live, file, part string
+	cluster.Await(t, &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}, func() string {
+		live, file, part = answers(program, kubeconfig), gather(), gather("-n", s.namespace)
 		if live != answers(program, kubeconfig) {
 			return "the cluster changed during gather"
 		}
 		return ""
 	})
-	if archived := answers(program, "--from="+file, "--kubeconfig=/dev/null"); archived != live {
-		t.Errorf("commands print for the archive\n%s\nwant the output for the cluster:\n%s", archived, live)
+	for what, file := range map[string]string{"cluster": file, "namespace": part} {
+		if archived := answers(program, "--from="+file, "--kubeconfig=/dev/null"); archived != live {
+			t.Errorf("commands print for the archive of the %s\n%s\nwant the output for the cluster:\n%s", what, archived, live)
+		}
 	}
 	if out, code := run(t, "kubectl", "operator-status", "approve", name, "--from="+file); code != 1 || !strings.Contains(out, "does not accept --from") {
 		t.Errorf("approve --from exits with %d: %s", code, out)
