@@ -77,7 +77,7 @@ func holds(p *platformv1alpha1.PlatformOperator)    { p.Spec.HoldClusterUpdates 
 func outdated(p *platformv1alpha1.PlatformOperator) { p.Generation++ }
 func deleting(p *platformv1alpha1.PlatformOperator) { p.DeletionTimestamp = &past }
 
-// leaving returns what makes a PlatformOperator one that is being deleted, with a reason of Synced.
+// leaving has a PlatformOperator be deleted, with a reason of Synced.
 func leaving(reason string) func(*platformv1alpha1.PlatformOperator) {
 	return func(p *platformv1alpha1.PlatformOperator) {
 		deleting(p)

@@ -178,7 +178,7 @@ func WaitingForUsers(in Inputs, message string) v1alpha1.PlatformOperatorStatus 
 	upgradeable(in, &out)
 	holds(in, &out)
 	important(in, &out)
-	if in.Subscription != nil { // otherwise the last ones are the record of what it installed
+	if in.Subscription != nil { // otherwise the last ones are the record of its CSVs
 		version(in, &out)
 		relatedObjects(in, &out)
 	}

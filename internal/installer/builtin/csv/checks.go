@@ -10,7 +10,7 @@ import (
 type check struct {
 	name string
 
-	// read adds to the situation what decide depends on. It is nil if that has been read.
+	// read adds the inputs of decide to the situation. It is nil if they have been read.
 	read func(context.Context, *situation) error
 
 	// decide is pure. Its verdict is nil if the check has no objection.
