@@ -3,6 +3,7 @@
 package csvchain
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +27,29 @@ func Newest(csvs map[string]*v1alpha1.ClusterServiceVersion) []*v1alpha1.Cluster
 		}
 	}
 	slices.SortFunc(out, func(a, b *v1alpha1.ClusterServiceVersion) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// From returns the ClusterServiceVersions of the given names, and those that replace one of them, directly or not, sorted by name.
+func From(csvs map[string]*v1alpha1.ClusterServiceVersion, names []string) []*v1alpha1.ClusterServiceVersion {
+	in := map[string]bool{}
+	for _, name := range names {
+		in[name] = true
+	}
+	for grows := true; grows; {
+		grows = false
+		for name, csv := range csvs {
+			if !in[name] && in[csv.Spec.Replaces] {
+				in[name], grows = true, true
+			}
+		}
+	}
+	var out []*v1alpha1.ClusterServiceVersion
+	for _, name := range slices.Sorted(maps.Keys(csvs)) {
+		if in[name] {
+			out = append(out, csvs[name])
+		}
+	}
 	return out
 }
 

@@ -63,6 +63,31 @@ func TestNewest(t *testing.T) {
 	}
 }
 
+func TestFrom(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		csvs   map[string]*v1alpha1.ClusterServiceVersion
+		want   []string
+	}{
+		"One":       {"Those of other operators are not among them.", chain("v1", "w1"), []string{"v1"}},
+		"Later":     {"All that replace it are.", chain("v1", "v2>v1", "v3>v2"), []string{"v1", "v2", "v3"}},
+		"Replaced":  {"Also if it does not exist any longer.", chain("v3>v2", "v2>v1"), []string{"v2", "v3"}},
+		"Earlier":   {"The one that it replaces is not.", chain("v1>v0", "v0"), []string{"v1"}},
+		"Cycle":     {"Each is returned once.", chain("v1>v2", "v2>v1"), []string{"v1", "v2"}},
+		"Unrelated": {"A gap ends the chain.", chain("v3>v2"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, c := range From(tc.csvs, []string{"v1"}) {
+				got = append(got, c.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestRunning(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -3,7 +3,6 @@ package platformoperator
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/csvchain"
 	"github.com/operator-status/operator-status/internal/kube"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operand"
@@ -36,6 +36,9 @@ type data struct {
 
 	// unread names a kind that could not be listed, and why, or is empty.
 	unread string
+
+	// orphaned are the CSVs of the operator if its Subscription was deleted.
+	orphaned []*operatorsv1alpha1.ClusterServiceVersion
 }
 
 // found is an object that belongs to a user, and a client that can read and watch it.
@@ -105,9 +108,12 @@ func isOfPlatformOperator(o *metav1.PartialObjectMetadata) bool {
 // customResources adds the custom resources of kinds that the Subscription's operator owns, in its target namespaces;
 // in all namespaces if the OperatorGroup has a problem.
 func (c composer) customResources(ctx context.Context, ref corev1.ObjectReference, out *data) error {
-	csvs, _, err := c.operator(ctx, ref)
+	csvs, orphaned, err := c.operator(ctx, ref)
 	if err != nil || len(csvs) == 0 {
 		return err
+	}
+	if orphaned {
+		out.orphaned = csvs
 	}
 	targets := []string{metav1.NamespaceAll}
 	if group, problem, err := operatorgroup.Find(ctx, c.Client, ref.Namespace); err != nil {
@@ -138,8 +144,8 @@ func (c composer) customResources(ctx context.Context, ref corev1.ObjectReferenc
 	return nil
 }
 
-// operator returns the CSVs that the Subscription of a reference installed, if the PlatformOperator controls it. They outlive a Subscription that
-// somebody deleted: orphaned is true then.
+// operator returns the CSVs that the Subscription of a reference installed, if the PlatformOperator controls it. They outlive
+// the Subscription: orphaned is true if that was deleted.
 func (c composer) operator(ctx context.Context, ref corev1.ObjectReference) (csvs []*operatorsv1alpha1.ClusterServiceVersion, orphaned bool, err error) {
 	sub := &operatorsv1alpha1.Subscription{}
 	err = c.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, sub)
@@ -171,27 +177,13 @@ func (c composer) recordedCSVs(ctx context.Context, namespace string) ([]*operat
 	if err != nil {
 		return nil, err
 	}
-	recorded := map[string]bool{}
+	var recorded []string
 	for _, ref := range c.op.Status.RelatedObjects {
 		if ref.APIVersion == operatorsv1alpha1.GroupVersion.String() && ref.Kind == operatorsv1alpha1.ClusterServiceVersionKind && ref.Namespace == namespace {
-			recorded[ref.Name] = true
+			recorded = append(recorded, ref.Name)
 		}
 	}
-	for grows := true; grows; {
-		grows = false
-		for name, csv := range all {
-			if !recorded[name] && recorded[csv.Spec.Replaces] {
-				recorded[name], grows = true, true
-			}
-		}
-	}
-	var out []*operatorsv1alpha1.ClusterServiceVersion
-	for _, name := range slices.Sorted(maps.Keys(recorded)) {
-		if csv := all[name]; csv != nil {
-			out = append(out, csv)
-		}
-	}
-	return out, nil
+	return csvchain.From(all, recorded), nil
 }
 
 // unclaimed returns the CSVs that no Subscription of their namespace has, or will have as one to the same package.

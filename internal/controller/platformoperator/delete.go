@@ -77,7 +77,7 @@ func (c composer) waitForUsers(ctx context.Context) (bool, reconcile.Result, err
 	}
 	in, err := c.read(ctx)
 	if err == nil && in.Subscription == nil {
-		in.Probe, err = c.orphanedProbe(ctx)
+		in.Probe, err = c.probeOf(ctx, users.orphaned)
 	}
 	if err != nil {
 		return false, reconcile.Result{}, fmt.Errorf("reading the inputs of PlatformOperator %s: %w", c.op.Name, err)
@@ -85,25 +85,16 @@ func (c composer) waitForUsers(ctx context.Context) (bool, reconcile.Result, err
 	return true, result, c.write(ctx, platformoperatorstatus.WaitingForUsers(in, users.message(c.op)))
 }
 
-// orphanedProbe returns the Probe of the CSVs whose Subscription somebody deleted, or nil: of several, one that does not allow an update.
-func (c composer) orphanedProbe(ctx context.Context) (*operatorsv1alpha1.Probe, error) {
+// probeOf returns the Probe of one of the CSVs, or nil: of several, one that does not allow an update.
+func (c composer) probeOf(ctx context.Context, csvs []*operatorsv1alpha1.ClusterServiceVersion) (*operatorsv1alpha1.Probe, error) {
 	var out *operatorsv1alpha1.Probe
-	for _, r := range c.op.Status.Resources {
-		if r.Name != platformoperatorstatus.EntrySubscription {
-			continue
-		}
-		csvs, _, err := c.operator(ctx, r.Reference)
+	for _, csv := range csvs {
+		probe, err := annotations.Find(ctx, c.Client, client.ObjectKeyFromObject(csv))
 		if err != nil {
 			return nil, err
 		}
-		for _, csv := range csvs {
-			probe, err := annotations.Find(ctx, c.Client, client.ObjectKeyFromObject(csv))
-			if err != nil {
-				return nil, err
-			}
-			if out == nil || probe != nil && !meta.IsStatusConditionTrue(probe.Status.Conditions, operatorsv1alpha1.ConditionUpgradeable) {
-				out = probe
-			}
+		if out == nil || probe != nil && !meta.IsStatusConditionTrue(probe.Status.Conditions, operatorsv1alpha1.ConditionUpgradeable) {
+			out = probe
 		}
 	}
 	return out, nil

@@ -62,7 +62,7 @@ func TestUninstallOperator(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason             string
 		installed, current string
-		recorded           string // by the status, where somebody deleted the Subscription
+		recorded           string // in the status, if the Subscription was deleted
 		objects            []client.Object
 		want               []string
 	}{
