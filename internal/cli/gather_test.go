@@ -29,7 +29,7 @@ func TestGathered(t *testing.T) {
 	for _, kind := range controllers.ReportKinds() {
 		resource, _ := meta.UnsafeGuessKindToResource(kind.GroupVersionKind)
 		there.Insert(resource.GroupResource())
-		everywhere.Insert(resource.GroupResource()) // where the kind says
+		everywhere.Insert(resource.GroupResource()) // they are read by kind, without a namespace if they have none
 	}
 	o := &options{installers: installer.Installers{olmv0.Installer{}, controllers.Installer{}}}
 	for _, kind := range o.kinds() {

@@ -26,14 +26,14 @@ func TestRetry(t *testing.T) {
 		lasts  time.Duration
 		want   int
 	}{
-		"Waiting": {"An installer that waits is asked once it may update.", denied(), 5 * time.Second, 1},
+		"Waiting": {"An installer that waits is asked once it may update.", reporting(denied, nil), 5 * time.Second, 1},
 		"Silent": {
-			"One that does not react is asked after 10, 20, 40, 80 seconds and so on, since it may not be running.", denied(), 150 * time.Second, 4,
+			"One that does not react is asked after 10, 20, 40, 80 seconds and so on, since it may not be running.", reporting(denied, nil), 150 * time.Second, 4,
 		},
-		"Long":      {"In the end that is every ten minutes.", denied(), 24 * time.Hour, 149},
-		"Suspended": {"One that is suspended is not asked: it tries again once it is resumed.", with(denied(), true, "spec", "suspend"), time.Hour, 0},
-		"Resumed":   {"One that was resumed is asked.", with(denied(), false, "spec", "suspend"), 5 * time.Second, 1},
-		"Other":     {"A failure that is no denial is none of ours.", with(denied(), []any{map[string]any{"type": "Ready", "message": "The update timed out"}}, "status", "conditions"), time.Hour, 0},
+		"Long":      {"In the end that is every ten minutes.", reporting(denied, nil), 24 * time.Hour, 149},
+		"Suspended": {"One that is suspended is not asked: it tries again once it is resumed.", reporting(denied, map[string]any{"suspend": true}), time.Hour, 0},
+		"Resumed":   {"One that was resumed is asked.", reporting(denied, map[string]any{"suspend": false}), 5 * time.Second, 1},
+		"Other":     {"A failure that is no denial is none of ours.", reporting("The update timed out", nil), time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -69,20 +69,12 @@ func TestRetry(t *testing.T) {
 
 var kustomization = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
 
-// denied returns a Kustomization whose update was denied.
-func denied() map[string]any {
+const denied = "ValidatingAdmissionPolicy 'held' denied request: The update is held"
+
+// reporting returns a Kustomization that is not ready.
+func reporting(message string, spec map[string]any) map[string]any {
 	return map[string]any{
 		"apiVersion": kustomization.GroupVersion().String(), "kind": kustomization.Kind, "metadata": map[string]any{"namespace": "foo", "name": "foo"},
-		"status": map[string]any{"conditions": []any{map[string]any{
-			"type": "Ready", "status": "False", "message": "ValidatingAdmissionPolicy 'held' denied request: The update is held",
-		}}},
+		"spec": spec, "status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "message": message}}},
 	}
-}
-
-// with returns an object with another value of a field.
-func with(object map[string]any, value any, path ...string) map[string]any {
-	if err := unstructured.SetNestedField(object, value, path...); err != nil {
-		panic(err)
-	}
-	return object
 }
