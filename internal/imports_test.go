@@ -56,8 +56,8 @@ func TestImports(t *testing.T) {
 		},
 		"Pure": {
 			reason: "Packages that decide or compute a status import no client and no mechanism, since their inputs are read before.",
-			of: []string{"internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/installer", "internal/messages",
-				"internal/observed", "internal/operator", "internal/status", "internal/tracing", "internal/updatewindow"},
+			of: []string{"internal/csvchain", "internal/drift", "internal/expression", "internal/gate", "internal/installer", "internal/inventory",
+				"internal/messages", "internal/observed", "internal/operator", "internal/status", "internal/tracing", "internal/updatewindow"},
 			// platformoperator uses the field paths of crossplane-runtime, which depend on a client.
 			except: slices.Concat(controllers, mechanisms, []string{"internal/status/platformoperator"}),
 			never:  slices.Concat(in(controllers), in(mechanisms), []string{module + "internal/manager"}, clients),

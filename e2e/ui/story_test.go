@@ -29,10 +29,11 @@ func TestUI(t *testing.T) {
 
 // createStory installs operators and offers updates of them. In the end the update of database is held by two custom
 // resources, and that of queue by one; cache waits for approval, mail has failed, and search, of a PlatformOperator, is up to
-// date.
+// date. Helm has installed billing.
 func createStory(t *testing.T) {
 	t.Helper()
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	cluster.Apply(t, "billing", release)
 	offer(t, "1.0.0")
 	subs := map[string]*v1alpha1.Subscription{}
 	for _, name := range []string{"database", "queue", "cache", "mail"} {
@@ -60,6 +61,45 @@ func createStory(t *testing.T) {
 	awaitCondition(t, subs["queue"], v1alpha1.SubscriptionUpgradeHeld)
 	awaitCondition(t, subs["cache"], v1alpha1.SubscriptionInstallPlanAwaitingManualApproval)
 }
+
+// release is a release of Helm with an operator.
+const release = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: billing}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: invoices.billing.example.com}
+spec:
+  group: billing.example.com
+  names: {plural: invoices, singular: invoice, kind: Invoice, listKind: InvoiceList}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: billing}
+rules: [{apiGroups: [billing.example.com], resources: [invoices, invoices/status], verbs: ["*"]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: billing}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: billing}
+subjects: [{kind: ServiceAccount, namespace: billing, name: default}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: billing-operator
+  labels: {app.kubernetes.io/managed-by: Helm, app.kubernetes.io/version: 2.4.0}
+  annotations: {meta.helm.sh/release-name: billing, meta.helm.sh/release-namespace: billing}
+spec:
+  selector: {matchLabels: {app: billing}}
+  template:
+    metadata: {labels: {app: billing}}
+    spec: {containers: [{name: manager, image: "example.com/billing:2.4.0"}]}
+`
 
 // offer publishes versions of all packages. mail and search have only one.
 func offer(t *testing.T, versions ...string) {

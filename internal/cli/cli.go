@@ -19,8 +19,7 @@ import (
 
 	"github.com/operator-status/operator-status/internal/archive"
 	"github.com/operator-status/operator-status/internal/installer"
-	"github.com/operator-status/operator-status/internal/installer/controllers"
-	"github.com/operator-status/operator-status/internal/installer/olmv0"
+	"github.com/operator-status/operator-status/internal/inventory"
 	"github.com/operator-status/operator-status/internal/messages"
 )
 
@@ -46,7 +45,7 @@ func Run(args []string, streams genericiooptions.IOStreams) int {
 	defer stop()
 	width, colored := columns(streams.Out), terminal(streams.Out)
 	streams.Out, streams.ErrOut = safe(streams.Out), safe(streams.ErrOut)
-	root := command(installer.Installers{olmv0.Installer{}, controllers.Installer{}}, streams, width, colored)
+	root := command(inventory.Installers, streams, width, colored)
 	root.SetArgs(args)
 	return exitCode(root.ExecuteContext(ctx), streams.ErrOut)
 }

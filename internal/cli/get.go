@@ -18,14 +18,8 @@ import (
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
-	"github.com/operator-status/operator-status/internal/messages"
+	"github.com/operator-status/operator-status/internal/inventory"
 	"github.com/operator-status/operator-status/internal/operator"
-)
-
-// kindOperator is the kind of the objects that get prints as JSON or YAML. The cluster has no such kind.
-const (
-	apiVersion   = "cli.operatorstatus.io/v1alpha1"
-	kindOperator = "Operator"
 )
 
 func getCommand(o *options) *cobra.Command {
@@ -75,7 +69,7 @@ func (o *options) watch(ctx context.Context, flags *get.PrintFlags, names []stri
 			return true, err
 		}
 		changed := slices.DeleteFunc(operators, func(op operator.Operator) bool {
-			key, now := strings.Join([]string{op.Installer, op.Namespace, op.Name}, "/"), asObject(op).Object
+			key, now := strings.Join([]string{op.Installer, op.Namespace, op.Name}, "/"), inventory.Object(op)
 			same := equality.Semantic.DeepEqual(last[key], now)
 			last[key] = now
 			return same
@@ -243,84 +237,10 @@ func age(since metav1.Time, now time.Time) string {
 // asList returns operators for the formats of -o that print fields.
 func asList(operators []operator.Operator) *unstructured.UnstructuredList {
 	out := &unstructured.UnstructuredList{}
-	out.SetAPIVersion(apiVersion)
-	out.SetKind(kindOperator + "List")
+	out.SetAPIVersion(inventory.APIVersion)
+	out.SetKind(inventory.KindOperator + "List")
 	for _, op := range operators {
-		out.Items = append(out.Items, asObject(op))
-	}
-	return out
-}
-
-func asObject(op operator.Operator) unstructured.Unstructured {
-	object := map[string]any{
-		"apiVersion": apiVersion, "kind": kindOperator,
-		"metadata": map[string]any{"namespace": op.Namespace, "name": op.Name},
-		"state":    string(op.State),
-		"upToDate": string(op.UpToDate), "upgradeable": string(op.Upgradeable),
-	}
-	if op.Approval != nil {
-		var installs []any
-		for _, name := range op.Approval.Installs {
-			installs = append(installs, name)
-		}
-		object["approval"] = map[string]any{"installPlan": op.Approval.Plan, "installs": installs}
-	}
-	for field, value := range map[string]string{
-		"package": op.Package, "channel": op.Channel, "catalog": op.Catalog, "platformOperator": op.PlatformOperator,
-		"clusterServiceVersion": op.Installed, "installer": op.Installer, "version": op.Version, "update": op.Update, "limited": op.Limited, "blocked": string(op.Blocked()),
-	} {
-		if value != "" {
-			object[field] = value
-		}
-	}
-	if len(op.Unread) > 0 {
-		unread := []any{}
-		for _, kind := range op.Unread {
-			unread = append(unread, kind)
-		}
-		object["unread"] = unread
-	}
-	for field, all := range map[string][]operator.Blocker{"blockers": op.Blockers, "wouldHold": op.WouldHold, "notices": op.Notices} {
-		var blockers []any
-		for _, b := range all {
-			blockers = append(blockers, blockerObject(b))
-		}
-		if len(blockers) > 0 {
-			object[field] = blockers
-		}
-	}
-	sanitize(object)
-	return unstructured.Unstructured{Object: object}
-}
-
-// sanitize makes each text in a value safe to show. YAML cannot represent some of the others.
-func sanitize(value any) any {
-	switch v := value.(type) {
-	case string:
-		return messages.Line(v)
-	case []any:
-		for i := range v {
-			v[i] = sanitize(v[i])
-		}
-	case map[string]any:
-		for key := range v {
-			v[key] = sanitize(v[key])
-		}
-	}
-	return value
-}
-
-func blockerObject(b operator.Blocker) map[string]any {
-	out := map[string]any{"impact": string(b.Impact), "by": b.By, "reason": b.Reason, "cause": b.Cause}
-	if !b.Since.IsZero() {
-		out["since"] = b.Since.UTC().Format(time.RFC3339)
-	}
-	var steps []any
-	for _, s := range b.Steps {
-		steps = append(steps, map[string]any{"to": s.To, "command": s.Command})
-	}
-	if len(steps) > 0 {
-		out["steps"] = steps
+		out.Items = append(out.Items, unstructured.Unstructured{Object: inventory.Object(op)})
 	}
 	return out
 }

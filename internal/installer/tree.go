@@ -23,13 +23,14 @@ func ProbeNode(probe *v1alpha1.Probe) operator.Node {
 		if !r.Blocking || len(out.Children) == maxNamed {
 			continue
 		}
-		name, number := r.Kind+" "+strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"), 1
+		node, number := operator.Node{Name: r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"), Resource: r.Resource}, 1
 		if r.Name == "" {
 			number = int(r.Count)
-			name = Count(number, r.Kind)
+			node = operator.Node{Name: Count(number, r.Kind)}
 		}
 		shown += number
-		out.Children = append(out.Children, operator.Node{Name: name, State: "Blocking", Message: strings.Join(r.Reasons, ", ")})
+		node.State, node.Message = "Blocking", strings.Join(r.Reasons, ", ")
+		out.Children = append(out.Children, node)
 	}
 	if summary := probe.Status.Summary; summary != nil {
 		if more := int(summary.NotUpgradeable) - shown; more > 0 {

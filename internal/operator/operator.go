@@ -190,6 +190,7 @@ func Describe(to, resource, namespace, name string) Step {
 // Node is an object that an operator consists of, or several healthy ones of a kind.
 type Node struct {
 	Name     string // such as "Probe default/foo.v1.0.0", or "3 Deployments"
+	Resource string // of a custom resource: the name of its CustomResourceDefinition
 	State    string
 	Message  string // may be empty
 	Children []Node

@@ -89,7 +89,7 @@ func TestCheck(t *testing.T) {
 	goldens := golden.Open(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			goldens.Check(t, name, shared(tc.reason, tc.in))
+			goldens.Check(t, name, descriptionOf(tc.reason, tc.in))
 			operators := Check(tc.in)
 			if len(operators) != 1 {
 				t.Fatalf("%s\nthere are %d operators, want 1", tc.reason, len(operators))

@@ -303,7 +303,7 @@ func TestOperators(t *testing.T) {
 	goldens := golden.Open(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			goldens.Check(t, name, shared(tc.reason, tc.in))
+			goldens.Check(t, name, descriptionOf(tc.reason, tc.in))
 			got := Operators(tc.in)
 			if len(got) != 1 {
 				t.Fatalf("%s\ngot %d operators, want one: %+v", tc.reason, len(got), got)
@@ -331,7 +331,7 @@ func TestUnresolvedNeighbor(t *testing.T) {
 		CatalogSources:         []olm.CatalogSource{catalog()},
 		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseSucceeded), heldBack(csv("foo.v2", "foo.v1", olm.CSVPhasePending))},
 	}
-	golden.Open(t).Check(t, "UnresolvedNeighbor", shared("A Subscription waits for another that OLM holds.", in))
+	golden.Open(t).Check(t, "UnresolvedNeighbor", descriptionOf("A Subscription waits for another that OLM holds.", in))
 	got := Operators(in)
 	want := brief{
 		State: operator.NotInstalled, UpToDate: metav1.ConditionFalse, Upgradeable: metav1.ConditionUnknown, Since: 1000,
@@ -354,7 +354,7 @@ func TestUpdatingNeighbor(t *testing.T) {
 		CatalogSources:         []olm.CatalogSource{catalog()},
 		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", olm.CSVPhaseReplacing), csv("foo.v2", "foo.v1", olm.CSVPhaseInstalling)},
 	}
-	golden.Open(t).Check(t, "UpdatingNeighbor", shared("A Subscription waits for the update of another.", in))
+	golden.Open(t).Check(t, "UpdatingNeighbor", descriptionOf("A Subscription waits for the update of another.", in))
 	got := Operators(in)
 	if want := []string{"Held by Subscription default/foo: ConstraintsNotSatisfiable"}; !slices.Equal(inBrief(got[0]).Blockers, want) {
 		t.Errorf("got %v, want %v", inBrief(got[0]).Blockers, want)
@@ -372,7 +372,7 @@ func TestOutdatedNeighbor(t *testing.T) {
 		CatalogSources:         []olm.CatalogSource{catalog()},
 		ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v2", "foo.v1", olm.CSVPhaseSucceeded)},
 	}
-	golden.Open(t).Check(t, "OutdatedNeighbor", shared("A failure of the whole namespace that is outdated breaks no Subscription.", in))
+	golden.Open(t).Check(t, "OutdatedNeighbor", descriptionOf("A failure of the whole namespace that is outdated breaks no Subscription.", in))
 	got := Operators(in)
 	if want := []string{"Held by Subscription default/bar: ConstraintsNotSatisfiable"}; !slices.Equal(inBrief(got[0]).Blockers, want) {
 		t.Errorf("got %v, want %v", inBrief(got[0]).Blockers, want)
@@ -395,7 +395,7 @@ func TestMany(t *testing.T) {
 			other},
 		PlatformOperators: []platformv1alpha1.PlatformOperator{platform},
 	}
-	golden.Open(t).Check(t, "Many", shared("Operators are sorted; copies and old versions are not among them.", in))
+	golden.Open(t).Check(t, "Many", descriptionOf("Operators are sorted; copies and old versions are not among them.", in))
 	got := Operators(in)
 	var names []string
 	for _, o := range got {

@@ -146,7 +146,7 @@ func TestTree(t *testing.T) {
 	goldens := golden.Open(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			goldens.Check(t, name, shared(tc.reason, tc.in, tc.deployments...))
+			goldens.Check(t, name, descriptionOf(tc.reason, tc.in, tc.deployments...))
 			if diff := cmp.Diff(tc.want, lines(Tree(tc.in, withDeployments(tc.deployments), Operators(tc.in)[0]))); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}

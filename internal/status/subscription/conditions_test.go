@@ -63,22 +63,17 @@ func declared(t *testing.T, path string) []string {
 
 // TestListsElsewhere verifies that the files in other languages have the same lists.
 func TestListsElsewhere(t *testing.T) {
-	var broken, own, failed, reasons []string
+	var failed, reasons []string
 	for _, c := range TypesOf(Broken) {
-		broken = append(broken, string(c))
 		if c != v1alpha1.SubscriptionInstallPlanPending { // which depends on its reason
 			failed = append(failed, string(c))
 		}
 	}
-	for _, c := range OwnTypes() {
-		own = append(own, string(c))
-	}
 	reasons = append(reasons, inProgressReasons...)
 	slices.Sort(reasons)
 	const (
-		lua        = "../../../config/argocd/operators.coreos.com/Subscription/health.lua"
-		flux       = "../../../config/flux/healthchecks.yaml"
-		typescript = "../../../ui/headlamp/src/inventory/"
+		lua  = "../../../config/argocd/operators.coreos.com/Subscription/health.lua"
+		flux = "../../../config/flux/healthchecks.yaml"
 	)
 	for _, c := range []struct {
 		path, list string // an expression whose first group is the list
@@ -89,9 +84,6 @@ func TestListsElsewhere(t *testing.T) {
 		{lua, `(?s)local waits = \{(.*?)\}`, true, reasons},
 		{flux, `(?s)c\.type in \[("InstalledCSVFailed".*?)\]`, false, failed},
 		{flux, `(?s)!\(c\.reason in \[(""[^\]]*)\]`, true, reasons},
-		{typescript + "blockers.ts", `(?s)const broken = \[(.*?)\]`, false, broken},
-		{typescript + "blockers.ts", `(?s)const goesOn = new Set\(\[(.*?)\]`, true, reasons},
-		{typescript + "bridge.ts", `(?s)const ownTypes = \[(.*?)\]`, false, own},
 	} {
 		text, err := os.ReadFile(c.path)
 		if err != nil {

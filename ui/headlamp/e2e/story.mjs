@@ -75,12 +75,13 @@ test('the overview shows what is held, broken and waiting', async t => {
   );
   assert.match(
     await row(page, 'mail').innerText(),
-    /Failed[^]*Broken[^]*ClusterServiceVersion mail\/mail-operator\.v1\.0\.0/
+    /Failed[^]*Broken[^]*Deployment mail\/mail-operator \(and 1 more\)[^]*OLM/
   );
   assert.match(await row(page, 'search').innerText(), /Running[^]*True/);
+  assert.match(await row(page, 'billing').innerText(), /Running[^]*Helm/);
   for (const [label, count] of [
-    ['Operators', 5],
-    ['Running', 4],
+    ['Operators', 6],
+    ['Running', 5],
     ['Held', 3],
     ['Broken', 1],
     ['Waiting for approval', 1],
@@ -116,6 +117,13 @@ test('on a cluster with OLM alone, what waits is shown, and is approved by the b
   await page.getByRole('dialog').getByLabel('confirm-button').click();
   await page.getByText('Nothing blocks it.').waitFor();
   await page.getByText('alone-operator.v1.0.0 Succeeded').waitFor();
+});
+
+test('the page of an operator of Helm shows its workload', async t => {
+  const page = await open(t, '/operators/billing/billing');
+  await page.getByText('Nothing blocks it.').waitFor();
+  await page.getByText('Helm release billing/billing').waitFor();
+  await page.getByText('Deployment billing/billing-operator').waitFor();
 });
 
 test('a Probe and a custom resource have pages', async t => {

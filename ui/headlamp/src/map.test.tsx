@@ -7,22 +7,22 @@ import store from '@kinvolk/headlamp-plugin/lib/redux/stores/store';
 import { cleanup, render } from '@testing-library/react';
 import { Provider } from 'react-redux';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { cluster } from './components/testdata';
+import { cluster, operators } from './components/testdata';
 import { mapOf } from './map';
-import { Kind, kinds } from './resources';
+import { watched } from './resources';
 
 /** Returns the test data as Headlamp has it. */
 function loaded() {
-  const objects = new Map<Kind, KubeObject[]>();
-  for (const k of kinds) {
-    const items = (cluster[k.field] ?? []) as { metadata: { name: string } }[];
-    items.forEach(o => Object.assign(o.metadata, { uid: `${k.class.kind} ${o.metadata.name}` }));
+  const objects = new Map<string, KubeObject[]>();
+  for (const k of watched) {
+    const items = (cluster.objects[k.plural] ?? []) as { metadata: { name: string } }[];
+    items.forEach(o => Object.assign(o.metadata, { uid: `${k.kind} ${o.metadata.name}` }));
     objects.set(
-      k,
-      items.map(o => new k.class({ ...o, kind: k.class.kind } as never))
+      k.plural,
+      items.map(o => new k.class({ ...o, kind: k.kind } as never))
     );
   }
-  return { cluster, objects, unread: [] };
+  return { cluster, operators, objects, unread: [] };
 }
 
 afterEach(cleanup);

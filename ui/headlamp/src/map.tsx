@@ -8,10 +8,11 @@ import { makeCustomResourceClass } from '@kinvolk/headlamp-plugin/lib/Crd';
 import { KubeObject } from '@kinvolk/headlamp-plugin/lib/K8s/cluster';
 import { Typography } from '@mui/material';
 import { useMemo } from 'react';
-import { Graph, graph, GraphNode, uids } from './inventory/graph';
-import { operators } from './inventory/inventory';
-import { levelOf, tree } from './inventory/tree';
-import { kinds, Loaded, useCluster } from './resources';
+import { objectNamed } from './components/links';
+import { Graph, graph, GraphNode, isCounted, objectsOf, uids } from './inventory/graph';
+import { allKinds, Cluster, Node } from './inventory/inventory';
+import { levelOf } from './inventory/level';
+import { Loaded, useOperators } from './resources';
 
 /** The objects of operators on Headlamp's map, beside those that Headlamp itself shows. */
 export const mapSource: GraphSource = {
@@ -22,41 +23,46 @@ export const mapSource: GraphSource = {
 };
 
 function useMap() {
-  const loaded = useCluster();
+  const loaded = useOperators();
   // A new graph has the map arrange all nodes anew.
   return useMemo(
     () => mapOf(loaded),
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [!loaded.cluster, ...kinds.map(k => loaded.objects.get(k))]
+    [JSON.stringify(loaded.operators)]
   );
 }
 
 /** Returns the map of all operators; null until they are loaded. */
-export function mapOf({ cluster, objects }: Loaded): Pick<MapNode, 'nodes' | 'edges'> | null {
-  if (!cluster) {
+export function mapOf(loaded: Loaded): Pick<MapNode, 'nodes' | 'edges'> | null {
+  const { cluster, operators, objects } = loaded;
+  if (!cluster || !operators) {
     return null;
   }
-  const trees = operators(cluster).map(o => tree(cluster, [], o));
+  const trees = operators.flatMap((o): Node[] => (o.tree ? [o.tree] : []));
   const { nodes, edges } = graph(trees, uids(cluster));
-  return { nodes: mapNodes(nodes, [...objects.values()].flat()), edges };
+  return { nodes: mapNodes(nodes, [...objects.values()].flat(), cluster), edges };
 }
 
 /** Headlamp takes a node for its object in places, so that one without has the object of the node above it. */
-function mapNodes(nodes: Graph['nodes'], objects: KubeObject[]): MapNode[] {
+function mapNodes(nodes: Graph['nodes'], objects: KubeObject[], cluster: Cluster): MapNode[] {
+  const read = objectsOf(cluster);
   const known = new Map(objects.map(o => [o.metadata.uid, o]));
   return nodes.map(n => {
     const kubeObject =
-      known.get(n.id) ?? objectOf(n, objects[0]?.cluster) ?? known.get(n.parent ?? '');
+      known.get(n.id) ??
+      objectOf(n, read.get(n.name), objects[0]?.cluster) ??
+      known.get(n.parent ?? '');
     if (kubeObject) {
       known.set(n.id, kubeObject);
     }
-    const level = levelOf(n.state);
+    const level = levelOf(n);
+    const ref = isCounted(n.name) ? undefined : objectNamed(n.name);
     return {
       id: n.id,
       kubeObject,
-      customResourceDefinition: n.ref?.resource ?? (kubeObject && definitionOf(kubeObject)),
-      label: shortened(n.ref?.name ?? n.name),
-      subtitle: [n.ref?.kind, level !== 'success' && n.state].filter(Boolean).join(': '),
+      customResourceDefinition: n.resource ?? (kubeObject && definitionOf(kubeObject)),
+      label: shortened(ref?.name ?? n.name),
+      subtitle: [ref?.kind, level !== 'success' && n.state].filter(Boolean).join(': '),
       status: level || undefined,
       // More than any of Headlamp's own, which are arranged after these.
       weight: 2000 - n.depth,
@@ -65,12 +71,14 @@ function mapNodes(nodes: Graph['nodes'], objects: KubeObject[]): MapNode[] {
   });
 }
 
-/** Returns an object that has not been read. */
-function objectOf(n: GraphNode, cluster?: string): KubeObject | undefined {
-  if (!n.ref) {
+/** Returns an object that is not watched, with what was read of it. */
+function objectOf(n: GraphNode, read?: object, cluster?: string): KubeObject | undefined {
+  const { kind = '', namespace, name = '' } = objectNamed(n.name);
+  // Headlamp shows the status of a workload.
+  if (isCounted(n.name) || (!read && allKinds.some(k => k.kind === kind))) {
     return undefined;
   }
-  const { kind = '', namespace, name = '', resource = '' } = n.ref;
+  const { resource = '' } = n;
   const [pluralName, ...group] = resource.split('.');
   const type =
     Object.values(K8s.ResourceClasses).find(c => !resource && c.kind === kind) ??
@@ -83,13 +91,13 @@ function objectOf(n: GraphNode, cluster?: string): KubeObject | undefined {
       isNamespaced: !!namespace,
     });
   const metadata = { name, namespace, uid: n.id, creationTimestamp: '' };
-  return new type({ kind, metadata } as never, cluster) as KubeObject;
+  return new type({ kind, metadata, ...read } as never, cluster) as KubeObject;
 }
 
 /** Returns the name of the CustomResourceDefinition of an object of OLM or operator-status. */
 function definitionOf(object: KubeObject): string | undefined {
-  const c = kinds.find(k => k.class.kind === object.kind)?.class;
-  return c && `${c.apiName}.${[c.apiVersion].flat()[0].split('/')[0]}`;
+  const k = allKinds.find(k => k.kind === object.kind && k.group.includes('.'));
+  return k && `${k.plural.toLowerCase()}.${k.group}`;
 }
 
 /** Returns a name that a node of the map has room for. The names of ClusterServiceVersions differ at their ends. */

@@ -1,67 +1,40 @@
-import { K8s } from '@kinvolk/headlamp-plugin/lib';
+import { ApiProxy } from '@kinvolk/headlamp-plugin/lib';
 import { makeCustomResourceClass } from '@kinvolk/headlamp-plugin/lib/Crd';
 import { KubeObject, KubeObjectClass } from '@kinvolk/headlamp-plugin/lib/K8s/cluster';
-import { Cluster, Deployment } from './inventory/objects';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { allKinds, Cluster, describe, Inventory, Kind, Operator } from './inventory/inventory';
 
-type Field = Exclude<keyof Cluster, 'unread'>;
+/** The time between two reads of kinds that are not watched, in milliseconds. */
+const interval = 15_000;
 
-/** A kind of OLM or operator-status. */
-export interface Kind {
-  field: Field;
-  /** As a message names it. */
-  plural: string;
-  class: KubeObjectClass;
-  /** Whether a cluster with OLM alone does not have it. */
-  ours: boolean;
+const ours = ['Probes', 'PlatformOperators', 'UpgradeHolds'];
+
+/** Reports whether only operator-status has a kind. */
+export function isOurs(k: Kind): boolean {
+  return ours.includes(k.plural);
 }
 
-function kind(
-  field: Field,
-  plural: string,
-  group: string,
-  version: string,
-  isNamespaced = true,
-  ours = false
-): Kind {
+/** Returns Headlamp's class for a kind of custom resources. */
+function classOf({ group, version, kind, plural, clusterScoped }: Kind): KubeObjectClass {
   const pluralName = plural.toLowerCase();
-  return {
-    field,
-    plural,
-    ours,
-    class: makeCustomResourceClass({
-      apiInfo: [{ group, version }],
-      kind: plural.replace(/s$/, ''),
-      pluralName,
-      singularName: pluralName.replace(/s$/, ''),
-      isNamespaced,
-    }),
-  };
+  return makeCustomResourceClass({
+    apiInfo: [{ group, version }],
+    kind,
+    pluralName,
+    singularName: kind.toLowerCase(),
+    isNamespaced: !clusterScoped,
+  });
 }
 
-const olm = 'operators.coreos.com';
+/** The kinds that are watched: those of OLM and of operator-status. The others are read again and again. */
+export const watched = allKinds
+  .filter(k => !k.unwatched && !k.background)
+  .map(k => ({ ...k, class: classOf(k) }));
 
-export const subscriptions = kind('subscriptions', 'Subscriptions', olm, 'v1alpha1');
-export const installPlans = kind('installPlans', 'InstallPlans', olm, 'v1alpha1');
-export const probes = kind('probes', 'Probes', olm, 'v1alpha1', true, true);
-export const platformOperators = kind(
-  'platformOperators',
-  'PlatformOperators',
-  'platform.openshift.io',
-  'v1alpha1',
-  false,
-  true
-);
+const classes = new Map(watched.map(k => [k.plural, k.class]));
 
-/** The kinds that describe operators. */
-export const kinds: Kind[] = [
-  subscriptions,
-  kind('clusterServiceVersions', 'ClusterServiceVersions', olm, 'v1alpha1'),
-  installPlans,
-  kind('catalogSources', 'CatalogSources', olm, 'v1alpha1'),
-  kind('operatorConditions', 'OperatorConditions', olm, 'v2'),
-  probes,
-  platformOperators,
-];
+export const probeClass = classes.get('Probes') as KubeObjectClass;
+export const platformOperatorClass = classes.get('PlatformOperators') as KubeObjectClass;
 
 /** A kind that could not be read. */
 export interface Unread {
@@ -72,34 +45,171 @@ export interface Unread {
 }
 
 export interface Loaded {
-  /** Undefined until everything that OLM has was read, or could not be. */
+  /** Undefined until everything was read, or could not be. */
   cluster?: Cluster;
+  /** Undefined until it is computed. */
+  operators?: Operator[];
   unread: Unread[];
-  /** The objects as Headlamp has them, by kind. */
-  objects: Map<Kind, KubeObject[]>;
+  /** The objects that are watched as Headlamp has them, by the plural of their kind. */
+  objects: Map<string, KubeObject[]>;
 }
 
-/** Reads and watches the objects that describe operators, of one namespace or of all. */
-export function useCluster(namespace?: string): Loaded {
-  const out: Loaded = { unread: [], objects: new Map() };
-  const cluster: Cluster = {};
+/** Reads and watches the objects that describe operators, of one namespace or of all, and describes these. */
+export function useOperators(namespace?: string): Loaded {
+  const [inventory, setInventory] = useState<Inventory>();
+  const [failure, setFailure] = useState<Error>();
+  const polled = usePolled(namespace, inventory?.pods);
+  const all = useWatched(namespace, polled?.unread ?? []);
+  const unread = [...all.unread, ...(polled?.unread ?? []).filter(u => !isWatched(u.kind))];
+  const cluster = useMemo(() => {
+    if (all.pending || !polled) {
+      return undefined;
+    }
+    const objects = Object.fromEntries(all.entries.map(([k, o]) => [k, o.map(o => o.jsonData)]));
+    return {
+      objects: { ...objects, ...polled.objects },
+      unread: unread.filter(u => u.why !== 'Missing').map(u => u.kind.plural),
+      namespace,
+      pods: polled.pods,
+      trees: true,
+    };
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [all.key, polled, namespace]);
+  useLatest(cluster, setInventory, setFailure);
+  if (failure) {
+    throw failure; // Headlamp shows it in place of the page
+  }
+  const operators = inventory?.operators;
+  return { cluster, operators, unread, objects: new Map(all.entries) };
+}
+
+/** Describes the operators of a cluster whenever it has changed, one time after the other. */
+function useLatest(
+  cluster: Cluster | undefined,
+  done: (inventory: Inventory) => void,
+  failed: (error: Error) => void
+) {
+  const next = useRef<Cluster>();
+  const busy = useRef(false);
+  useEffect(() => {
+    next.current = cluster;
+    const go = async () => {
+      busy.current = true;
+      while (next.current) {
+        const now = next.current;
+        next.current = undefined;
+        await describe(now).then(done, failed);
+      }
+      busy.current = false;
+    };
+    if (cluster && !busy.current) {
+      void go();
+    }
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [cluster]);
+}
+
+/** Reads and watches the kinds that are worth it. Headlamp tries for seconds to read those that cannot be, which are known. */
+function useWatched(namespace: string | undefined, known: Unread[]) {
+  const entries: [string, KubeObject[]][] = [];
+  const unread: Unread[] = [];
   let pending = false;
-  for (const k of kinds) {
-    // Catalogs may be in another namespace. The order of hooks is that of kinds, which is constant.
-    const everywhere = k.field === 'catalogSources' || k === platformOperators;
+  const key: unknown[] = [];
+  for (const k of watched) {
+    const query = { namespace: k.allNamespaces || k.clusterScoped ? undefined : namespace };
+    // The order of hooks is that of kinds, which is constant.
     // eslint-disable-next-line react-hooks/rules-of-hooks
-    const { items, error } = k.class.useList(everywhere ? {} : { namespace });
-    if (error && !items?.length) {
-      out.unread.push({ kind: k, why: whyOf(error.status), message: error.message });
-    } else if (items) {
-      out.objects.set(k, items);
-      (cluster[k.field] as unknown[]) = items.map(o => o.jsonData);
+    const { items, error } = k.class.useList({ ...query, labelSelector: k.selector });
+    key.push(items, error?.status);
+    const failure = known.find(u => u.kind.plural === k.plural);
+    if (items) {
+      entries.push([k.plural, items]);
+    } else if (failure) {
+      unread.push(failure);
+    } else if (error) {
+      unread.push({ kind: k, why: whyOf(error.status), message: error.message });
     } else {
-      pending = pending || !k.ours;
+      pending = true;
     }
   }
-  cluster.unread = out.unread.filter(u => u.why !== 'Missing').map(u => u.kind.plural);
-  return { ...out, cluster: pending ? undefined : cluster };
+  return { entries, unread, pending, key: useVersion(key) };
+}
+
+/** Returns a number that is another one when one of some values is. */
+function useVersion(values: unknown[]): number {
+  const last = useRef<{ values: unknown[]; version: number }>({ values: [], version: 0 });
+  if (values.some((v, i) => v !== last.current.values[i])) {
+    last.current = { values, version: last.current.version + 1 };
+  }
+  return last.current.version;
+}
+
+interface Polled {
+  objects: Record<string, unknown[]>;
+  unread: Unread[];
+  /** The namespaces of which pods were read. */
+  pods: string[];
+}
+
+/** Reads the other kinds again and again, and those about pods in some namespaces. Of kinds that are watched it finds out whether they can be read. */
+function usePolled(namespace: string | undefined, pods: string[] = []): Polled | undefined {
+  const [out, setOut] = useState<Polled>();
+  const of = pods.join(' ');
+  useEffect(() => {
+    let timer: number | undefined;
+    let left = false;
+    const poll = async () => {
+      const read = await readAll(namespace, of ? of.split(' ') : []);
+      if (!left) {
+        setOut(read);
+        timer = window.setTimeout(poll, interval);
+      }
+    };
+    void poll();
+    return () => {
+      left = true;
+      window.clearTimeout(timer);
+    };
+  }, [namespace, of]);
+  return out;
+}
+
+async function readAll(namespace: string | undefined, pods: string[]): Promise<Polled> {
+  const out: Polled = { objects: {}, unread: [], pods };
+  const read = async (k: Kind, where?: string) => {
+    try {
+      const { items } = await ApiProxy.request(pathOf(k, where), accepting(k));
+      if (!isWatched(k)) {
+        out.objects[k.plural] = [...(out.objects[k.plural] ?? []), ...items];
+      }
+    } catch (error) {
+      const { status, message } = error as { status?: number; message: string };
+      out.unread.push({ kind: k, why: whyOf(status), message });
+    }
+  };
+  await Promise.all(
+    allKinds.flatMap(k => (k.pods ? pods.map(p => read(k, p)) : [read(k, namespace)]))
+  );
+  return out;
+}
+
+function isWatched(k: Kind): boolean {
+  return classes.has(k.plural);
+}
+
+function pathOf(k: Kind, namespace?: string): string {
+  const base = k.group ? `/apis/${k.group}/${k.version}` : `/api/${k.version}`;
+  const where = namespace && !k.clusterScoped && !k.allNamespaces ? `/namespaces/${namespace}` : '';
+  const query = new URLSearchParams({
+    ...(k.selector && { labelSelector: k.selector }),
+    ...(isWatched(k) && { limit: '1' }),
+  });
+  return `${base}${where}/${k.plural.toLowerCase()}?${query}`;
+}
+
+function accepting(k: Kind) {
+  const metadata = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+  return k.metadata ? { headers: { Accept: metadata } } : {};
 }
 
 function whyOf(status: number | undefined): Unread['why'] {
@@ -107,10 +217,4 @@ function whyOf(status: number | undefined): Unread['why'] {
     return 'Missing';
   }
   return status === 403 ? 'Forbidden' : 'Failed';
-}
-
-/** Reads the Deployments of a namespace. They are left out of a tree while they cannot be read. */
-export function useDeployments(namespace: string): Deployment[] {
-  const { items } = K8s.ResourceClasses.Deployment.useList({ namespace });
-  return (items ?? []).map(d => d.jsonData as unknown as Deployment);
 }

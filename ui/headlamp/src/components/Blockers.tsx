@@ -1,5 +1,5 @@
 import { Alert, Box, Card, Stack, Typography } from '@mui/material';
-import { Blocker } from '../inventory/blockers';
+import { Blocker } from '../inventory/inventory';
 import { Probe, ProbeResource } from '../inventory/objects';
 import { Code } from './ActionButton';
 import { Age, ImpactLabel } from './labels';
@@ -9,8 +9,8 @@ import { ObjectLink, objectNamed } from './links';
  * Shows what blocks an operator, why, and what ends it. probe is that of the running version, and
  * unread are the kinds that could not be read.
  */
-export function Blockers(props: { blockers: Blocker[]; unread?: string[]; probe?: Probe }) {
-  const { blockers, unread = [], probe } = props;
+export function Blockers(props: { blockers?: Blocker[]; unread?: string[]; probe?: Probe }) {
+  const { blockers = [], unread = [], probe } = props;
   if (blockers.length === 0 && unread.length > 0) {
     return (
       <Alert severity="info">
@@ -21,6 +21,11 @@ export function Blockers(props: { blockers: Blocker[]; unread?: string[]; probe?
   if (blockers.length === 0) {
     return <Alert severity="success">Nothing blocks it.</Alert>;
   }
+  return <Cards blockers={blockers} probe={probe} />;
+}
+
+/** Shows blockers, or what is like one. */
+export function Cards({ blockers, probe }: { blockers: Blocker[]; probe?: Probe }) {
   return (
     <Stack gap={2}>
       {blockers.map(b => (
@@ -51,7 +56,7 @@ function BlockerCard({ blocker: b, probe }: { blocker: Blocker; probe?: Probe })
       </Stack>
       <Box sx={{ my: 1.5, overflowWrap: 'anywhere' }}>{b.cause}</Box>
       {isProbe && <BlockingResources resources={probe.status?.probeResources ?? []} />}
-      {b.steps.map(s => (
+      {b.steps?.map(s => (
         <Box key={s.command} sx={{ mt: 1.5 }}>
           <Typography variant="body2" color="text.secondary">
             {s.to}:

@@ -1,5 +1,6 @@
 import { SimpleTable } from '@kinvolk/headlamp-plugin/lib/CommonComponents';
-import { Condition, Status } from '../inventory/objects';
+import { Status } from '../inventory/inventory';
+import { Condition } from '../inventory/objects';
 import { Age, ConditionLabel } from './labels';
 
 /** Shows conditions. Those of the types in bad need attention if they are True, others if they are False. */

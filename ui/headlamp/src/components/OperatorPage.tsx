@@ -10,19 +10,11 @@ import { Stack } from '@mui/material';
 import { useParams } from 'react-router-dom';
 import { uids } from '../inventory/graph';
 import { history } from '../inventory/history';
-import { awaitsApproval, Operator, operators, updateVersion } from '../inventory/inventory';
-import { allowUpgrade, Cluster, Deployment } from '../inventory/objects';
-import { tree } from '../inventory/tree';
-import {
-  installPlans,
-  Loaded,
-  subscriptions,
-  Unread,
-  useCluster,
-  useDeployments,
-} from '../resources';
+import { awaitsApproval, Cluster, Operator, updateVersion } from '../inventory/inventory';
+import { allowUpgrade, Probe } from '../inventory/objects';
+import { Loaded, Unread, useOperators } from '../resources';
 import { Action, ActionButton } from './ActionButton';
-import { Blockers } from './Blockers';
+import { Blockers, Cards } from './Blockers';
 import { History } from './History';
 import { ConditionLabel, StateLabel } from './labels';
 import { ObjectLink } from './links';
@@ -32,13 +24,13 @@ import { Tree } from './Tree';
 /** The page of one operator. */
 export function OperatorPage() {
   const { namespace, name } = useParams<{ namespace: string; name: string }>();
-  const loaded = useCluster(namespace);
-  const deployments = useDeployments(namespace);
-  if (!loaded.cluster) {
+  const loaded = useOperators(namespace);
+  const { cluster, operators } = loaded;
+  if (!cluster || !operators) {
     return <Loader title={`Loading operator ${name}`} />;
   }
-  const operator = operators(loaded.cluster).find(
-    o => o.namespace === namespace && o.name === name
+  const operator = operators.find(
+    ({ metadata }) => metadata.namespace === namespace && metadata.name === name
   );
   if (!operator) {
     return (
@@ -53,8 +45,7 @@ export function OperatorPage() {
   return (
     <OperatorDetails
       operator={operator}
-      cluster={loaded.cluster}
-      deployments={deployments}
+      cluster={cluster}
       unread={loaded.unread}
       actions={actionsOf(operator, loaded)}
     />
@@ -64,18 +55,18 @@ export function OperatorPage() {
 export function OperatorDetails(props: {
   operator: Operator;
   cluster: Cluster;
-  deployments: Deployment[];
   unread: Unread[];
   actions: Action[];
 }) {
-  const { operator: o, cluster, deployments, unread, actions } = props;
-  const probe = cluster.probes?.find(
-    p => p.metadata.namespace === o.namespace && p.metadata.name === o.csv
+  const { operator: o, cluster, unread, actions } = props;
+  const { namespace, name } = o.metadata;
+  const probe = (cluster.objects.Probes as Probe[] | undefined)?.find(
+    p => p.metadata.namespace === namespace && p.metadata.name === o.clusterServiceVersion
   );
   return (
     <>
       <SectionBox
-        title={`Operator ${o.namespace}/${o.name}`}
+        title={`Operator ${namespace}/${name}`}
         backLink
         paddingTop={2}
         headerProps={{
@@ -115,6 +106,11 @@ export function OperatorDetails(props: {
               hide: !o.package,
             },
             {
+              name: 'Installer',
+              value: o.installer,
+              hide: !o.installer,
+            },
+            {
               name: 'PlatformOperator',
               value: (
                 <ObjectLink object={{ kind: 'PlatformOperator', name: o.platformOperator }}>
@@ -129,11 +125,21 @@ export function OperatorDetails(props: {
       <SectionBox title="What blocks it">
         <Blockers blockers={o.blockers} unread={o.unread} probe={probe} />
       </SectionBox>
+      {o.wouldHold && (
+        <SectionBox title="What would hold its next update">
+          <Cards blockers={o.wouldHold} probe={probe} />
+        </SectionBox>
+      )}
+      {o.notices && (
+        <SectionBox title="Important">
+          <Cards blockers={o.notices} />
+        </SectionBox>
+      )}
       <SectionBox
         title="Objects"
         headerProps={{ actions: [<MapLink key="map" operator={o} cluster={cluster} />] }}
       >
-        <Tree node={tree(cluster, deployments, o)} />
+        {o.tree && <Tree node={o.tree} />}
       </SectionBox>
       <SectionBox title="History">
         <History events={history(cluster, o)} />
@@ -144,18 +150,22 @@ export function OperatorDetails(props: {
 
 /** A link to Headlamp's map that shows one operator alone: the objects that are connected to its Subscription. */
 function MapLink({
-  operator: { namespace, name },
+  operator: { metadata, tree },
   cluster,
 }: {
   operator: Operator;
   cluster: Cluster;
 }) {
+  const { namespace, name } = metadata;
   const ids = uids(cluster);
-  const object = ['Subscription', 'ClusterServiceVersion']
-    .map(kind => `${kind} ${namespace}/${name}`)
-    .find(name => ids.has(name));
+  const object =
+    ['Subscription', 'ClusterServiceVersion']
+      .map(kind => `${kind} ${namespace}/${name}`)
+      .find(name => ids.has(name)) ??
+    tree?.name ??
+    '';
   return (
-    <Link routeName="map" search={{ namespace, node: ids.get(object ?? '') || object || '' }}>
+    <Link routeName="map" search={{ namespace, node: ids.get(object) || object }}>
       Show on the map
     </Link>
   );
@@ -164,9 +174,9 @@ function MapLink({
 /** Returns what a user can do about an operator. */
 function actionsOf(o: Operator, { objects }: Loaded): Action[] {
   const find = (list: KubeObject[] | undefined, name: string) =>
-    list?.find(k => k.getNamespace() === o.namespace && k.getName() === name);
+    list?.find(k => k.getNamespace() === o.metadata.namespace && k.getName() === name);
   const out: Action[] = [];
-  const plan = o.approval && find(objects.get(installPlans), o.approval.plan);
+  const plan = o.approval && find(objects.get('InstallPlans'), o.approval.installPlan);
   if (plan && awaitsApproval(o)) {
     out.push({
       label: 'Approve',
@@ -177,11 +187,11 @@ function actionsOf(o: Operator, { objects }: Loaded): Action[] {
       patch: { spec: { approved: true } },
     });
   }
-  const sub = find(objects.get(subscriptions), o.name);
+  const sub = find(objects.get('Subscriptions'), o.metadata.name);
   if (sub && o.update && byAnnotation(o)) {
     out.push({
       label: 'Override',
-      question: `The update to ${o.update} proceeds although ${o.csv} does not allow it.`,
+      question: `The update to ${o.update} proceeds although ${o.clusterServiceVersion} does not allow it.`,
       object: sub,
       patch: { metadata: { annotations: { [allowUpgrade]: o.update } } },
     });
@@ -191,5 +201,6 @@ function actionsOf(o: Operator, { objects }: Loaded): Action[] {
 
 /** Reports whether the annotation of the Subscription ends a hold. */
 function byAnnotation(o: Operator): boolean {
-  return o.blockers.some(b => b.steps.some(s => s.command.includes(`${allowUpgrade}=${o.update}`)));
+  const allows = `${allowUpgrade}=${o.update}`;
+  return !!o.blockers?.some(b => b.steps?.some(s => s.command.includes(allows)));
 }

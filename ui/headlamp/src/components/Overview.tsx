@@ -1,14 +1,8 @@
 import { Link, Loader, SectionBox, Table } from '@kinvolk/headlamp-plugin/lib/CommonComponents';
 import { ButtonBase, Stack, Typography } from '@mui/material';
 import { useMemo, useState } from 'react';
-import {
-  awaitsApproval,
-  blocked,
-  Operator,
-  operators,
-  updateVersion,
-} from '../inventory/inventory';
-import { Unread, useCluster } from '../resources';
+import { awaitsApproval, Operator, updateVersion } from '../inventory/inventory';
+import { Unread, useOperators } from '../resources';
 import { Age, ConditionLabel, ImpactLabel, StateLabel, UnknownLabel } from './labels';
 import { Notices } from './Notices';
 
@@ -16,16 +10,16 @@ import { Notices } from './Notices';
 const counts: { label: string; color?: string; has: (o: Operator) => boolean }[] = [
   { label: 'Operators', has: () => true },
   { label: 'Running', color: 'success.main', has: o => o.state === 'Running' },
-  { label: 'Held', color: 'warning.main', has: o => blocked(o) === 'Held' },
-  { label: 'Broken', color: 'error.main', has: o => blocked(o) === 'Broken' },
+  { label: 'Held', color: 'warning.main', has: o => o.blocked === 'Held' },
+  { label: 'Broken', color: 'error.main', has: o => o.blocked === 'Broken' },
   { label: 'Waiting for approval', color: 'warning.main', has: awaitsApproval },
 ];
 
 /** The page with all operators of the cluster. */
 export function Overview() {
-  const { cluster, unread } = useCluster();
-  return cluster ? (
-    <OperatorList operators={operators(cluster)} unread={unread} />
+  const { operators, unread } = useOperators();
+  return operators ? (
+    <OperatorList operators={operators} unread={unread} />
   ) : (
     <Loader title="Loading operators" />
   );
@@ -56,10 +50,10 @@ export function OperatorList(props: { operators: Operator[]; unread: Unread[] })
         }
         enableColumnActions={false}
         columns={[
-          { header: 'Namespace', accessorKey: 'namespace', gridTemplate: 'auto' },
+          { header: 'Namespace', accessorFn: o => o.metadata.namespace, gridTemplate: 'auto' },
           {
             header: 'Name',
-            accessorKey: 'name',
+            accessorFn: o => o.metadata.name,
             gridTemplate: 'auto',
             Cell: ({ row: { original: o } }) => <OperatorLink operator={o} />,
           },
@@ -82,23 +76,23 @@ export function OperatorList(props: { operators: Operator[]; unread: Unread[] })
           },
           {
             header: 'Blocked',
-            accessorFn: o => blocked(o) ?? (o.unread ? 'Unknown' : ''),
+            accessorFn: o => o.blocked ?? (o.unread ? 'Unknown' : ''),
             gridTemplate: 'min-content',
             Cell: ({ row: { original: o } }) => {
-              const impact = blocked(o);
-              if (impact) {
-                return <ImpactLabel impact={impact} />;
+              if (o.blocked) {
+                return <ImpactLabel impact={o.blocked} />;
               }
               return o.unread ? <UnknownLabel /> : null;
             },
           },
           {
             header: 'Since',
-            accessorFn: o => o.blockers[0]?.since ?? '',
+            accessorFn: o => o.blockers?.[0]?.since ?? '',
             gridTemplate: 'min-content',
-            Cell: ({ row: { original: o } }) => <Age since={o.blockers[0]?.since} />,
+            Cell: ({ row: { original: o } }) => <Age since={o.blockers?.[0]?.since} />,
           },
           { header: 'By', accessorFn: by, gridTemplate: 'minmax(200px, 2fr)' },
+          { header: 'Installer', accessorFn: o => o.installer ?? '', gridTemplate: 'min-content' },
         ]}
       />
     </SectionBox>
@@ -107,11 +101,12 @@ export function OperatorList(props: { operators: Operator[]; unread: Unread[] })
 
 /** Names what blocks an operator first, and how much more does. */
 function by(o: Operator): string {
-  const more = o.blockers.length - 1;
-  return (o.blockers[0]?.by ?? '') + (more > 0 ? ` (and ${more} more)` : '');
+  const [first, ...more] = [...(o.blockers ?? []), ...(o.wouldHold ?? [])];
+  return (first?.by ?? '') + (more.length > 0 ? ` (and ${more.length} more)` : '');
 }
 
-function OperatorLink({ operator: { namespace, name } }: { operator: Operator }) {
+function OperatorLink({ operator }: { operator: Operator }) {
+  const { namespace, name } = operator.metadata;
   return (
     <Link routeName="operator" params={{ namespace, name }}>
       {name}

@@ -8,14 +8,14 @@ import {
 } from '@kinvolk/headlamp-plugin/lib/CommonComponents';
 import { useParams } from 'react-router-dom';
 import { ComposedResource, PlatformOperator } from '../inventory/objects';
-import { platformOperators } from '../resources';
+import { platformOperatorClass } from '../resources';
 import { ConditionTable } from './ConditionTable';
 import { ObjectLink } from './links';
 
 /** The page of one PlatformOperator. */
 export function PlatformOperatorPage() {
   const { name } = useParams<{ name: string }>();
-  const [op, error] = platformOperators.class.useGet(name);
+  const [op, error] = platformOperatorClass.useGet(name);
   if (error) {
     return (
       <EmptyContent color="error">{`Reading PlatformOperator ${name}: ${error.message}`}</EmptyContent>

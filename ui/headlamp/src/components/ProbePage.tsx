@@ -7,14 +7,14 @@ import {
 } from '@kinvolk/headlamp-plugin/lib/CommonComponents';
 import { useParams } from 'react-router-dom';
 import { Probe, ProbeResource } from '../inventory/objects';
-import { probes } from '../resources';
+import { probeClass } from '../resources';
 import { ConditionTable } from './ConditionTable';
 import { ObjectLink } from './links';
 
 /** The page of one Probe. */
 export function ProbePage() {
   const { namespace, name } = useParams<{ namespace: string; name: string }>();
-  const [probe, error] = probes.class.useGet(name, namespace);
+  const [probe, error] = probeClass.useGet(name, namespace);
   if (error) {
     return <EmptyContent color="error">{`Reading Probe ${name}: ${error.message}`}</EmptyContent>;
   }

@@ -1,11 +1,14 @@
 import { StatusLabel } from '@kinvolk/headlamp-plugin/lib/CommonComponents';
 import { Box, Stack, Typography } from '@mui/material';
-import { levelOf, Node } from '../inventory/tree';
-import { ObjectLink } from './links';
+import { isCounted } from '../inventory/graph';
+import { Node } from '../inventory/inventory';
+import { levelOf } from '../inventory/level';
+import { ObjectLink, objectNamed } from './links';
 
 /** Shows the objects that an operator consists of as nested boxes. */
 export function Tree({ node }: { node: Node }) {
-  const level = levelOf(node.state);
+  const { name, resource, children = [] } = node;
+  const level = levelOf(node);
   return (
     <Box
       sx={{
@@ -18,7 +21,13 @@ export function Tree({ node }: { node: Node }) {
       }}
     >
       <Stack direction="row" gap={1} alignItems="center" flexWrap="wrap">
-        <span>{node.ref ? <ObjectLink object={node.ref} /> : node.name}</span>
+        <span>
+          {isCounted(name) ? (
+            name
+          ) : (
+            <ObjectLink object={{ ...objectNamed(name), resource }}>{name}</ObjectLink>
+          )}
+        </span>
         <StatusLabel status={level}>{node.state || 'New'}</StatusLabel>
       </Stack>
       {node.message && (
@@ -38,9 +47,9 @@ export function Tree({ node }: { node: Node }) {
           {node.message}
         </Typography>
       )}
-      {node.children.length > 0 && (
+      {children.length > 0 && (
         <Stack direction="row" gap={1.5} flexWrap="wrap" sx={{ mt: 1.5 }}>
-          {node.children.map(child => (
+          {children.map(child => (
             <Tree key={child.name + child.state} node={child} />
           ))}
         </Stack>

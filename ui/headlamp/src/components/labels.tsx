@@ -1,8 +1,6 @@
 import { Utils } from '@kinvolk/headlamp-plugin/lib';
 import { StatusLabel } from '@kinvolk/headlamp-plugin/lib/CommonComponents';
-import { Impact } from '../inventory/blockers';
-import { State } from '../inventory/inventory';
-import { Status } from '../inventory/objects';
+import { Impact, State, Status } from '../inventory/inventory';
 
 type Level = 'success' | 'warning' | 'error' | '';
 
@@ -10,6 +8,7 @@ const stateLevels: Record<State, Level> = {
   Running: 'success',
   Installing: 'warning',
   Failed: 'error',
+  Stopped: 'warning',
   NotInstalled: '',
   Unknown: '',
 };
@@ -18,8 +17,15 @@ export function StateLabel({ state }: { state: State }) {
   return <StatusLabel status={stateLevels[state]}>{state}</StatusLabel>;
 }
 
+const impactLevels: Record<Impact, Level> = {
+  Broken: 'error',
+  Held: 'warning',
+  Waiting: 'warning',
+  Notice: '',
+};
+
 export function ImpactLabel({ impact }: { impact: Impact }) {
-  return <StatusLabel status={impact === 'Broken' ? 'error' : 'warning'}>{impact}</StatusLabel>;
+  return <StatusLabel status={impactLevels[impact]}>{impact}</StatusLabel>;
 }
 
 /** Shows that it is not known whether something blocks an operator. */

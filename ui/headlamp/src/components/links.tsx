@@ -1,15 +1,14 @@
 import { Link } from '@kinvolk/headlamp-plugin/lib/CommonComponents';
 import { ReactNode } from 'react';
+import { allKinds } from '../inventory/inventory';
 import { Reference } from '../inventory/objects';
 
-/** The CustomResourceDefinitions of the kinds that a page links to. */
-const crds: Record<string, string> = {
-  Subscription: 'subscriptions.operators.coreos.com',
-  ClusterServiceVersion: 'clusterserviceversions.operators.coreos.com',
-  InstallPlan: 'installplans.operators.coreos.com',
-  OperatorCondition: 'operatorconditions.operators.coreos.com',
-  CatalogSource: 'catalogsources.operators.coreos.com',
-};
+/** The CustomResourceDefinitions of the kinds that describe operators. */
+const crds = Object.fromEntries(
+  allKinds
+    .filter(k => k.group.includes('.') && !k.group.endsWith('.k8s.io'))
+    .map(k => [k.kind, `${k.plural.toLowerCase()}.${k.group}`])
+);
 
 /** The routes of this plugin and of Headlamp for other kinds. */
 const routes: Record<string, string> = { Probe: 'probe', PlatformOperator: 'platformoperator' };

@@ -7,15 +7,15 @@ import { Meta, StoryObj } from '@storybook/react';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { Provider } from 'react-redux';
 import { MemoryRouter } from 'react-router-dom';
-import { operators } from '../inventory/inventory';
-import { Cluster } from '../inventory/objects';
-import { installPlans, kinds, subscriptions, Unread } from '../resources';
+import { allKinds, Kind, Operator } from '../inventory/inventory';
+import { PlatformOperator, Probe } from '../inventory/objects';
+import { isOurs, Unread } from '../resources';
 import { ConfirmedButton } from './ActionButton';
 import { OperatorDetails } from './OperatorPage';
 import { OperatorList } from './Overview';
 import { PlatformOperatorDetails } from './PlatformOperatorPage';
 import { ProbeDetails } from './ProbePage';
-import { cluster, platformOperator, probe } from './testdata';
+import { cluster, operators } from './testdata';
 
 const theme = createMuiTheme(lightTheme);
 
@@ -36,35 +36,43 @@ export default {
   ],
 } as Meta;
 
-const unread = (why: Unread['why'], ...some: typeof kinds): Unread[] =>
+const unread = (why: Unread['why'], ...some: Kind[]): Unread[] =>
   some.map(kind => ({ kind, why, message: 'the server is shutting down' }));
 
 export const Overview: StoryObj = {
-  render: () => <OperatorList operators={operators(cluster)} unread={[]} />,
+  render: () => <OperatorList operators={operators} unread={[]} />,
 };
 
 export const Empty: StoryObj = {
-  render: () => <OperatorList operators={[]} unread={unread('Missing', ...kinds)} />,
+  render: () => <OperatorList operators={[]} unread={unread('Missing', ...allKinds)} />,
 };
 
-/** Our kinds are missing. Every other kind but one could be read. */
-export const OLMAlone: StoryObj = {
+/** Our kinds are missing. Some others may not be read. */
+export const NotInstalled: StoryObj = {
   render: () => (
     <OperatorList
-      operators={operators({ ...cluster, probes: undefined, platformOperators: undefined })}
+      operators={operators}
       unread={[
-        ...unread('Missing', ...kinds.filter(k => k.ours)),
-        ...unread('Forbidden', installPlans),
-        ...unread('Failed', subscriptions),
+        ...unread('Missing', ...allKinds.filter(isOurs)),
+        ...unread(
+          'Forbidden',
+          ...allKinds.filter(k => ['InstallPlans', 'Roles'].includes(k.plural))
+        ),
+        ...unread('Failed', ...allKinds.filter(k => k.plural === 'Subscriptions')),
       ]}
     />
   ),
 };
 
-function details(name: string, c: Cluster = cluster) {
-  const operator = operators(c).find(o => o.name === name);
+function details(name: string, changes: Partial<Operator> = {}) {
+  const operator = operators.find(o => o.metadata.name === name);
   return operator ? (
-    <OperatorDetails operator={operator} cluster={c} deployments={[]} unread={[]} actions={[]} />
+    <OperatorDetails
+      operator={{ ...operator, ...changes }}
+      cluster={cluster}
+      unread={[]}
+      actions={[]}
+    />
   ) : (
     <></>
   );
@@ -73,26 +81,31 @@ function details(name: string, c: Cluster = cluster) {
 export const Held: StoryObj = { render: () => details('foo') };
 export const WaitingForApproval: StoryObj = { render: () => details('bar') };
 export const Broken: StoryObj = { render: () => details('baz') };
+export const OfHelm: StoryObj = { render: () => details('mail') };
 
-const clear = {
-  ...cluster,
-  subscriptions: cluster.subscriptions?.map(s => ({
-    ...s,
-    status: {
-      ...s.status,
-      currentCSV: s.status?.installedCSV,
-      installPlanRef: null,
-      conditions: [],
-    },
-  })),
-};
+const clear = { blockers: undefined, blocked: undefined };
 
 export const Clear: StoryObj = { render: () => details('foo', clear) };
 
 /** Not all that the operator depends on could be read. */
 export const NotKnown: StoryObj = {
-  render: () => details('foo', { ...clear, installPlans: undefined, unread: ['InstallPlans'] }),
+  render: () => details('foo', { ...clear, unread: ['InstallPlans'] }),
 };
+
+/** Nothing blocks the operator yet. */
+export const Freeze: StoryObj = {
+  render: () => {
+    const [hold] = operators.find(o => o.metadata.name === 'foo')?.blockers ?? [];
+    return details('foo', {
+      ...clear,
+      wouldHold: [hold],
+      notices: [{ ...hold, impact: 'Notice' }],
+    });
+  },
+};
+
+const [probe] = cluster.objects.Probes as Probe[];
+const [platformOperator] = cluster.objects.PlatformOperators as PlatformOperator[];
 
 export const AProbe: StoryObj = { render: () => <ProbeDetails probe={probe} /> };
 

@@ -26,7 +26,7 @@ describe('stories', () => {
 describe('the overview', () => {
   it('shows the operators that a count is about', async () => {
     render(<composed.Overview />);
-    await userEvent.click(screen.getByRole('button', { name: '1 Broken' }));
+    await userEvent.click(screen.getByRole('button', { name: '2 Broken' }));
     expect(screen.getByRole('link', { name: 'baz' })).toBeInTheDocument();
     expect(screen.queryByRole('link', { name: 'foo' })).not.toBeInTheDocument();
   });

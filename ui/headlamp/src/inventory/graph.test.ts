@@ -1,16 +1,13 @@
 // @vitest-environment node
 
 import { describe, expect, it } from 'vitest';
-import { cluster } from '../components/testdata';
+import { operators } from '../components/testdata';
 import { graph, uids } from './graph';
-import { operators } from './inventory';
-import { Cluster } from './objects';
-import { Node, tree } from './tree';
+import { Cluster, Node } from './inventory';
 
 const object = (kind: string, name: string, state: string, ...children: Node[]): Node => ({
   name: `${kind} ${name}`,
   state,
-  ref: { kind, name },
   children,
 });
 const counted = (name: string, state: string): Node => ({ name, state, children: [] });
@@ -91,20 +88,22 @@ describe('the graph of', () => {
 describe('uids', () => {
   it('has the names that trees have', () => {
     const c: Cluster = {
-      probes: [{ metadata: { namespace: 'default', name: 'foo.v1.0.0', uid: '1' } }],
-      platformOperators: [{ metadata: { name: 'foos', uid: '2' } }],
+      objects: {
+        Probes: [{ metadata: { namespace: 'default', name: 'foo.v1.0.0', uid: '1' } }],
+        PlatformOperators: [{ metadata: { name: 'foos', uid: '2' } }],
+      },
     };
     expect([...uids(c)]).toEqual([
-      ['PlatformOperator foos', '2'],
       ['Probe default/foo.v1.0.0', '1'],
+      ['PlatformOperator foos', '2'],
     ]);
   });
 });
 
 function treeOf(name: string): Node {
-  const o = operators(cluster).find(o => o.name === name);
-  if (!o) {
+  const tree = operators.find(o => o.metadata.name === name)?.tree;
+  if (!tree) {
     throw new Error(`the test data has no operator ${name}`);
   }
-  return tree(cluster, [], o);
+  return tree;
 }

@@ -1,7 +1,8 @@
 // The objects of operators as a graph, for a map.
 
-import { Cluster, Metadata, nameOf } from './objects';
-import { levelOf, Node } from './tree';
+import { allKinds, Cluster, Node } from './inventory';
+import { levelOf } from './level';
+import { Metadata } from './objects';
 
 /** A node of a tree without its children. */
 export interface GraphNode extends Omit<Node, 'children'> {
@@ -23,21 +24,21 @@ export interface Graph {
   edges: GraphEdge[];
 }
 
-/** Returns the uids of a cluster's objects by their names in trees, such as "Probe default/foo.v1.0.0". */
-export function uids(c: Cluster): Map<string, string> {
-  const out = new Map<string, string>();
-  const add = (kind: string, objects: { metadata: Metadata }[] | undefined) =>
-    objects?.forEach(o => {
-      const name = o.metadata.namespace ? nameOf(o) : o.metadata.name;
-      out.set(`${kind} ${name}`, o.metadata.uid ?? '');
-    });
-  add('PlatformOperator', c.platformOperators);
-  add('Subscription', c.subscriptions);
-  add('InstallPlan', c.installPlans);
-  add('ClusterServiceVersion', c.clusterServiceVersions);
-  add('OperatorCondition', c.operatorConditions);
-  add('Probe', c.probes);
+/** Returns the objects of a cluster by their names in trees, such as "Probe default/foo.v1.0.0". */
+export function objectsOf(c: Cluster): Map<string, { metadata: Metadata }> {
+  const out = new Map<string, { metadata: Metadata }>();
+  for (const { kind, plural } of allKinds) {
+    for (const o of (c.objects[plural] ?? []) as { metadata: Metadata }[]) {
+      const { namespace, name } = o.metadata;
+      out.set(`${kind} ${namespace ? `${namespace}/` : ''}${name}`, o);
+    }
+  }
   return out;
+}
+
+/** Returns the uids of a cluster's objects by their names in trees. */
+export function uids(c: Cluster): Map<string, string> {
+  return new Map([...objectsOf(c)].map(([name, { metadata }]) => [name, metadata.uid ?? '']));
 }
 
 /**
@@ -47,11 +48,11 @@ export function uids(c: Cluster): Map<string, string> {
 export function graph(trees: Node[], uids: Map<string, string>): Graph {
   const nodes = new Map<string, GraphNode>();
   const edges = new Map<string, GraphEdge>();
-  const visit = ({ children, ...node }: Node, parent?: GraphNode) => {
-    if (!node.ref && levelOf(node.state) === 'success') {
+  const visit = ({ children = [], ...node }: Node, parent?: GraphNode) => {
+    if (isCounted(node.name) && levelOf(node) === 'success') {
       return;
     }
-    const name = node.ref ? node.name : `${parent?.id} ${node.name}`;
+    const name = isCounted(node.name) ? `${parent?.id} ${node.name}` : node.name;
     const id = uids.get(name) || name;
     // Subscriptions of a namespace share an InstallPlan.
     const known = nodes.get(id) ?? {
@@ -69,4 +70,9 @@ export function graph(trees: Node[], uids: Map<string, string>): Graph {
   };
   trees.forEach(tree => visit(tree));
   return { nodes: [...nodes.values()], edges: [...edges.values()] };
+}
+
+/** Reports whether the name of a node is that of several objects, such as "3 Deployments". */
+export function isCounted(name: string): boolean {
+  return /^\d/.test(name);
 }

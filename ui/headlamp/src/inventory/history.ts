@@ -1,7 +1,7 @@
 // What happened to an operator, as far as its objects report it.
 
-import { Operator } from './inventory';
-import { Cluster, ClusterServiceVersion, find, InstallPlan } from './objects';
+import { Cluster, Operator } from './inventory';
+import { ClusterServiceVersion, find, InstallPlan } from './objects';
 
 export interface Event {
   time: string;
@@ -18,11 +18,11 @@ export function history(c: Cluster, op: Operator): Event[] {
   const names = new Set(csvs.flatMap(csv => [csv.metadata.name, csv.spec?.replaces ?? '']));
   const out = [
     ...csvs.flatMap(phases),
-    ...(c.installPlans ?? [])
-      .filter(p => p.metadata.namespace === op.namespace)
+    ...((c.objects.InstallPlans ?? []) as InstallPlan[])
+      .filter(p => p.metadata.namespace === op.metadata.namespace)
       .filter(p => p.spec?.clusterServiceVersionNames?.some(n => n === op.update || names.has(n)))
       .flatMap(steps),
-    ...op.blockers
+    ...(op.blockers ?? [])
       .filter(b => b.since)
       .map(
         (b): Event => ({
@@ -39,12 +39,12 @@ export function history(c: Cluster, op: Operator): Event[] {
 /** Returns the existing ClusterServiceVersions of an operator: those that it runs, replaces or is updated to. */
 function chain(c: Cluster, op: Operator): ClusterServiceVersion[] {
   const csvs = new Map(
-    c.clusterServiceVersions
-      ?.filter(csv => csv.metadata.namespace === op.namespace)
+    ((c.objects.ClusterServiceVersions ?? []) as ClusterServiceVersion[])
+      .filter(csv => csv.metadata.namespace === op.metadata.namespace)
       .map(csv => [csv.metadata.name, csv])
   );
   const out = new Set<ClusterServiceVersion>();
-  for (const start of [op.csv, op.update]) {
+  for (const start of [op.clusterServiceVersion, op.update]) {
     let csv = csvs.get(start ?? '');
     while (csv && !out.has(csv)) {
       out.add(csv);

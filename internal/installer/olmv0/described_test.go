@@ -1,11 +1,8 @@
 package olmv0
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,36 +15,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
-	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
-// The plugin for Headlamp in ui/headlamp computes the operators of a cluster, too, since it runs in a browser. Its tests
-// read the cases below from testdata, and fail where its result differs.
-
-// sharedCase is a cluster and its operators, as the plugin reads them.
-type sharedCase struct {
-	Reason    string           `json:"reason"`
-	Cluster   sharedCluster    `json:"cluster"`
-	Operators []sharedOperator `json:"operators"`
-
-	Deployments []appsv1.Deployment `json:"deployments,omitempty"`
-	Trees       [][]string          `json:"trees"` // of each operator, as lines
+// described is a recorded description of a cluster.
+type described struct {
+	Reason    string              `json:"reason"`
+	Operators []describedOperator `json:"operators"`
+	Trees     [][]string          `json:"trees"` // of each operator, as lines
 }
 
-type sharedCluster struct {
-	Subscriptions          []v1alpha1.Subscription             `json:"subscriptions,omitempty"`
-	ClusterServiceVersions []v1alpha1.ClusterServiceVersion    `json:"clusterServiceVersions,omitempty"`
-	InstallPlans           []olm.InstallPlan                   `json:"installPlans,omitempty"`
-	Probes                 []v1alpha1.Probe                    `json:"probes,omitempty"`
-	OperatorConditions     []operatorsv2.OperatorCondition     `json:"operatorConditions,omitempty"`
-	CatalogSources         []olm.CatalogSource                 `json:"catalogSources,omitempty"`
-	PlatformOperators      []platformv1alpha1.PlatformOperator `json:"platformOperators,omitempty"`
-	Unread                 []string                            `json:"unread,omitempty"`
-}
-
-type sharedOperator struct {
+type describedOperator struct {
 	Namespace        string                 `json:"namespace"`
 	Name             string                 `json:"name"`
 	PlatformOperator string                 `json:"platformOperator,omitempty"`
@@ -60,48 +39,45 @@ type sharedOperator struct {
 	UpToDate         metav1.ConditionStatus `json:"upToDate"`
 	Update           string                 `json:"update,omitempty"`
 	Upgradeable      metav1.ConditionStatus `json:"upgradeable"`
-	Approval         *sharedApproval        `json:"approval,omitempty"`
-	Blockers         []sharedBlocker        `json:"blockers"`
+	Approval         *describedApproval     `json:"approval,omitempty"`
+	Blockers         []describedBlocker     `json:"blockers"`
 	Unread           []string               `json:"unread,omitempty"`
 }
 
-type sharedApproval struct {
+type describedApproval struct {
 	Plan     string   `json:"plan"`
 	Installs []string `json:"installs"`
 }
 
-type sharedBlocker struct {
+type describedBlocker struct {
 	Impact operator.Impact `json:"impact"`
 	By     string          `json:"by"`
 	Reason string          `json:"reason"`
 	Since  metav1.Time     `json:"since,omitzero"`
 	Cause  string          `json:"cause"`
-	Steps  []sharedStep    `json:"steps"`
+	Steps  []describedStep `json:"steps"`
 }
 
-type sharedStep struct {
+type describedStep struct {
 	To      string `json:"to"`
 	Command string `json:"command"`
 }
 
-// shared returns the case of a cluster. It has every field of Operator.
-func shared(reason string, c Cluster, deployments ...appsv1.Deployment) sharedCase {
-	c.ClusterVersions = nil // Operators does not depend on them
-	out := sharedCase{Reason: reason, Operators: []sharedOperator{}, Deployments: deployments, Cluster: sharedCluster{
-		c.Subscriptions, c.ClusterServiceVersions, c.InstallPlans, c.Probes, c.OperatorConditions, c.CatalogSources, c.PlatformOperators, c.Unread,
-	}}
+// descriptionOf returns the description of a cluster with all fields of its operators.
+func descriptionOf(reason string, c Cluster, deployments ...appsv1.Deployment) described {
+	out := described{Reason: reason, Operators: []describedOperator{}}
 	for _, o := range Operators(c) {
-		to := sharedOperator{
+		to := describedOperator{
 			o.Namespace, o.Name, o.PlatformOperator, o.Package, o.Channel, o.Catalog, o.State, o.Installed, o.Version, o.UpToDate, o.Update, o.Upgradeable, nil,
-			[]sharedBlocker{}, o.Unread,
+			[]describedBlocker{}, o.Unread,
 		}
 		if o.Approval != nil {
-			to.Approval = &sharedApproval{o.Approval.Plan, append([]string{}, o.Approval.Installs...)}
+			to.Approval = &describedApproval{o.Approval.Plan, append([]string{}, o.Approval.Installs...)}
 		}
 		for _, b := range o.Blockers {
-			blocker := sharedBlocker{b.Impact, b.By, b.Reason, b.Since, b.Cause, []sharedStep{}}
+			blocker := describedBlocker{b.Impact, b.By, b.Reason, b.Since, b.Cause, []describedStep{}}
 			for _, s := range b.Steps {
-				blocker.Steps = append(blocker.Steps, sharedStep(s))
+				blocker.Steps = append(blocker.Steps, describedStep(s))
 			}
 			to.Blockers = append(to.Blockers, blocker)
 		}
@@ -111,43 +87,28 @@ func shared(reason string, c Cluster, deployments ...appsv1.Deployment) sharedCa
 	return out
 }
 
-// folder is the environment variable with the folder that random cases are written to. `make ui-test` sets it.
-const folder = "INVENTORY_CASES"
-
-// TestRandomClusters verifies invariants for random clusters, and writes the clusters for the tests of the plugin.
+// TestRandomClusters verifies invariants for random clusters.
 func TestRandomClusters(t *testing.T) {
-	const number = 1000
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := random{rand.New(rand.NewPCG(seed, 0))}
-	cases := map[string]sharedCase{}
-	for i := range number {
-		name := fmt.Sprintf("seed %d, cluster %d", seed, i)
+	for i := range 1000 {
 		in := r.cluster()
 		if r.seldom() {
 			in = r.unread(in)
 		}
 		for _, o := range Operators(in) {
+			name := fmt.Sprintf("seed %d, cluster %d: %s/%s", seed, i, o.Namespace, o.Name)
 			if (o.State == operator.NotInstalled || o.State == operator.Unknown) != (o.Installed == "") || (o.Installed == "") != (o.Version == "") {
-				t.Fatalf("%s: %s/%s is %s with ClusterServiceVersion %q of version %q", name, o.Namespace, o.Name, o.State, o.Installed, o.Version)
+				t.Fatalf("%s is %s with ClusterServiceVersion %q of version %q", name, o.State, o.Installed, o.Version)
 			}
 			for _, b := range o.Blockers {
 				if b.By == "" || b.Cause == "" && b.Reason == "" {
-					t.Fatalf("%s: %s/%s has a blocker without a cause: %+v", name, o.Namespace, o.Name, b)
+					t.Fatalf("%s has a blocker without a cause: %+v", name, b)
 				}
 			}
+			Tree(in, withDeployments(nil), o)
 		}
-		cases[name] = shared("random", in)
-	}
-	if os.Getenv(folder) == "" {
-		return
-	}
-	text, err := json.Marshal(cases)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(os.Getenv(folder), "random.json"), text, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
