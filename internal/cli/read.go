@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,10 +62,18 @@ func (o *options) read(ctx context.Context, namespace string, more ...installer.
 		return installer.Cluster{}, err
 	}
 	out, err := readAll(ctx, c, append(o.installers.Kinds(), more...), namespace)
+	var rules []string
 	for _, k := range append(o.installers.Kinds(), more...) {
-		if slices.Contains(out.Unread, k.Plural) && !k.Background {
+		switch {
+		case !slices.Contains(out.Unread, k.Plural):
+		case !k.Background:
 			o.warnUnread(k.Plural)
+		case k.TellsOperators():
+			rules = append(rules, k.Plural)
 		}
+	}
+	if len(rules) > 0 {
+		o.warnUnread(strings.Join(rules, ", ") + ", which tell the operators that OLM did not install")
 	}
 	return out, err
 }

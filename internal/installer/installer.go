@@ -80,6 +80,11 @@ type Kind struct {
 	Trim func(Object)
 }
 
+// TellsOperators reports whether every cluster has the kind, and its objects tell operators from other workloads.
+func (k Kind) TellsOperators() bool {
+	return slices.Contains([]string{"apiextensions.k8s.io", "apps", "rbac.authorization.k8s.io"}, k.Group)
+}
+
 // Object is an object of any kind.
 type Object interface {
 	metav1.Object

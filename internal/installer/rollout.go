@@ -83,6 +83,8 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 		if r := all.stopped(*op, c, own); r != nil {
 			op.State = operator.Stopped
 			found = append(found, r.start())
+		} else if all.failed(*op, c, now) {
+			op.State = operator.Failed
 		}
 		if op.Installed != "" {
 			addUnread(op, c, Deployments)
@@ -97,8 +99,12 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 			}
 		}
 		op.Blockers = append(found, op.Blockers...)
-		if b := stalled(*op, now); b != nil && len(found) == 0 { // a workload tells why an installation takes too long
-			op.Blockers = append(op.Blockers, *b)
+		if b := stalled(*op, now); b != nil {
+			if i := slices.IndexFunc(found, isWaiting); i >= 0 { // a workload tells why an installation has failed
+				op.Blockers[i].Impact = b.Impact
+			} else {
+				op.Blockers = append(op.Blockers, *b)
+			}
 		}
 		slices.SortStableFunc(op.Blockers, func(a, b operator.Blocker) int { return cmp.Compare(a.Impact.Rank(), b.Impact.Rank()) })
 	}
@@ -166,6 +172,40 @@ func (all Installers) stopped(op operator.Operator, c Cluster, own []rollout) *r
 	return &own[i]
 }
 
+// failed reports whether a workload of an operator's version has failed. The next version may have taken over the workloads of that.
+func (all Installers) failed(op operator.Operator, c Cluster, now time.Time) bool {
+	if op.State != operator.Running && op.State != operator.Installing {
+		return false
+	}
+	for _, version := range []string{op.Installed, op.Update} {
+		op.Installed, op.Update = version, ""
+		found, failed := false, false
+		for _, o := range c.Objects {
+			if w, ok := WorkloadOf(o); ok && all.runs(op, w) {
+				found, failed = true, failed || rolloutOf(o).failed(w, now)
+			}
+		}
+		if found {
+			return failed
+		}
+	}
+	return false
+}
+
+// failed reports whether a workload is not to be stopped and has failed: its controller has given up on it, or all its pods were available
+// once, and none is for a while.
+func (r rollout) failed(w Workload, now time.Time) bool {
+	switch {
+	case r.isStopped(), r.available > 0:
+		return false
+	case w.State == operator.Failed:
+		return true
+	}
+	return r.progress != nil && r.progress.Reason == "NewReplicaSetAvailable" && r.lost != nil && now.Sub(r.lost.Time) > patience
+}
+
+func isWaiting(b operator.Blocker) bool { return b.Impact == operator.Waiting }
+
 // isStopped reports whether a workload is scaled to no pods.
 func (r rollout) isStopped() bool { return r.desired == 0 && r.Kind != "DaemonSet" }
 
@@ -209,6 +249,9 @@ type rollout struct {
 
 	// failure is the condition of a Deployment that it cannot create pods, and progress that of its rollout. Each may be nil.
 	failure, progress *appsv1.DeploymentCondition
+
+	// lost is when a Deployment became unavailable, or nil.
+	lost *metav1.Time
 }
 
 // rolloutOf returns the rollout of a workload. An object of another kind has none: its Kind is empty.
@@ -225,6 +268,8 @@ func rolloutOf(o Object) rollout {
 				out.failure = c
 			case c.Type == appsv1.DeploymentProgressing:
 				out.progress = c
+			case c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionFalse:
+				out.lost = &c.LastTransitionTime
 			}
 		}
 	case *appsv1.StatefulSet:

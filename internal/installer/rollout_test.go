@@ -359,8 +359,16 @@ func TestExplain(t *testing.T) {
 		"TimedOut": {
 			reason: "A workload tells why an installation is given up.", objects: []Object{unseen}, unfinished: failed,
 			want: []string{
-				"Waiting by Deployment foo/foo, NotReconciled since 100: kube-controller-manager has not processed the last change of Deployment foo/foo: " +
+				"Broken by Deployment foo/foo, NotReconciled since 100: kube-controller-manager has not processed the last change of Deployment foo/foo: " +
 					"check that it runs", "kubectl describe deployment -n foo foo",
+			},
+		},
+		"FailedAndStopped": {
+			reason: "A hold does not hide what is broken.", objects: []Object{deployment(0, 0, 0)}, unfinished: failed,
+			want: []string{
+				"Broken by Subscription foo/foo, Retrying since 290: no such bundle",
+				"Held by Deployment foo/foo, ScaledToZero since 0: Deployment foo/foo is scaled to no pods, so the operator does not run",
+				"kubectl scale deployment -n foo foo --replicas=1",
 			},
 		},
 		"FailedAndBroken": {
@@ -391,6 +399,76 @@ func TestExplain(t *testing.T) {
 			}
 			if diff := gocmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestState verifies whether an operator runs whose installer has seen it run.
+func TestState(t *testing.T) {
+	// lost returns a Deployment without an available pod since second 160, for a reason of its progress.
+	lost := func(reason string, status corev1.ConditionStatus) *appsv1.Deployment {
+		out := reporting(deployment(1, 1, 1), appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "")
+		out.Status.AvailableReplicas = 0
+		out.Status.Conditions = append(out.Status.Conditions, appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: status, Reason: reason})
+		return out
+	}
+	crashed := lost("NewReplicaSetAvailable", corev1.ConditionTrue)
+	other := deployment(1, 1, 1)
+	other.Name = "other"
+	for name, tc := range map[string]struct {
+		reason  string
+		objects []Object
+		second  int64
+		want    operator.State
+	}{
+		"Running":   {"Its pod is available.", []Object{deployment(1, 1, 1)}, 300, operator.Running},
+		"Crashed":   {"All its pods were available once, and none is any longer.", []Object{crashed}, 300, operator.Failed},
+		"Restarted": {"A pod starts again somewhere else.", []Object{crashed}, 200, operator.Running},
+		"Partly":    {"A webhook without pods is a failure of the operator.", []Object{other, crashed}, 300, operator.Failed},
+		"GivenUp":   {"Its new pods do not start.", []Object{lost("ProgressDeadlineExceeded", corev1.ConditionFalse)}, 300, operator.Failed},
+		"Updating":  {"It replaces its only pod.", []Object{lost("ReplicaSetUpdated", corev1.ConditionTrue)}, 300, operator.Running},
+		"Stopped":   {"A user has scaled it down.", []Object{deployment(0, 0, 0)}, 300, operator.Stopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := Installers{single{operator.Operator{Namespace: "foo", Name: "foo", State: operator.Running, Installed: "foo.v1"}}}
+			c := Cluster{Objects: tc.objects}
+			if got := all.Explain(c, all.Operators(c), time.Unix(tc.second, 0))[0].State; got != tc.want {
+				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// versions is an Installer with one operator, whose versions run in the workloads of their names.
+type versions struct{ single }
+
+func (versions) Runs(op operator.Operator, w Workload) bool {
+	return w.Name == op.Installed || w.Name == op.Update
+}
+
+// TestStateOfUpdate verifies that an operator runs while the version before an update does.
+func TestStateOfUpdate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason    string
+		installed bool // the workload of the version before exists
+		want      operator.State
+	}{
+		"Beside":    {"The version before runs on in a Deployment of its own.", true, operator.Running},
+		"TakenOver": {"The new version has the only Deployment.", false, operator.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failed := reporting(deployment(1, 1, 1), appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded", "")
+			failed.Name, failed.Status.AvailableReplicas = "v2", 0
+			c := Cluster{Objects: []Object{failed}}
+			if tc.installed {
+				before := deployment(1, 1, 1)
+				before.Name = "v1"
+				c.Objects = append(c.Objects, before)
+			}
+			all := Installers{versions{single{operator.Operator{Namespace: "foo", Name: "foo", State: operator.Running, Installed: "v1", Update: "v2"}}}}
+			if got := all.Explain(c, all.Operators(c), time.Unix(300, 0))[0].State; got != tc.want {
+				t.Errorf("%s\ngot %s, want %s", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func Kinds() []Kind {
 		_, metadata := k.List().(*metav1.PartialObjectMetadataList)
 		out = append(out, Kind{
 			Group: k.Group, Version: k.Version, Kind: k.Kind, Plural: k.Plural, Selector: k.Selector, ClusterScoped: k.ClusterScoped,
-			AllNamespaces: k.AllNamespaces, Background: k.Background, Unwatched: k.Unwatched, Metadata: metadata, Pods: isOfPods(k),
+			AllNamespaces: k.AllNamespaces, Background: k.Background && !k.TellsOperators(), Unwatched: k.Unwatched, Metadata: metadata, Pods: isOfPods(k),
 		})
 	}
 	return out

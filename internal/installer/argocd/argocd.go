@@ -84,7 +84,7 @@ func (all Applications) Unfinished(workloads []installer.Workload) *operator.Unf
 }
 
 // broken are the types of conditions that keep an Application from being synced, and phases of a sync that has failed.
-var broken = []string{"ComparisonError", "InvalidSpecError", "UnknownError", "Failed", "Error"}
+var broken = []string{"ComparisonError", "InvalidSpecError", "SyncError", "DeletionError", "UnknownError", "Failed", "Error"}
 
 // unfinished describes the state of an Application, or returns nil if it is synced.
 func (a *Application) unfinished() *operator.Unfinished {

@@ -54,6 +54,11 @@ func TestUnfinished(t *testing.T) {
 			one(`{"conditions":[{"type":"OrphanedResourceWarning","message":"1"},{"type":"ComparisonError","message":"no such path"}]}`),
 			"Application argocd/foo ComparisonError true: no such path",
 		},
+		"Skipped": {
+			"It does not sync, since that would delete everything.", nil, tracked,
+			one(`{"sync":{"status":"OutOfSync"},"operationState":{"phase":"Succeeded"},"conditions":[{"type":"SyncError","message":"auto-sync will wipe out all resources"}]}`),
+			"Application argocd/foo SyncError true: auto-sync will wipe out all resources",
+		},
 		"Denied": {"The UpgradeHold reports it.", nil, tracked, one(denied), ""},
 		"Label":  {"Argo CD may track by label.", map[string]string{"argocd.argoproj.io/instance": "foo"}, nil, one(failed), "Application argocd/foo SyncFailed true: one or more objects failed to apply"},
 		"Namespace": {

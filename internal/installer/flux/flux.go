@@ -17,6 +17,10 @@ type applier struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
+	Spec struct {
+		Suspend bool `json:"suspend,omitempty"`
+	} `json:"spec,omitzero"`
+
 	Status struct {
 		Conditions []metav1.Condition `json:"conditions,omitempty"`
 	} `json:"status,omitzero"`
@@ -25,6 +29,7 @@ type applier struct {
 func (a *applier) deepCopy() (out applier) {
 	out.TypeMeta = a.TypeMeta
 	a.DeepCopyInto(&out.ObjectMeta)
+	out.Spec = a.Spec
 	for i := range a.Status.Conditions {
 		out.Status.Conditions = append(out.Status.Conditions, *a.Status.Conditions[i].DeepCopy())
 	}
@@ -75,14 +80,30 @@ func (all Objects) Unfinished(workloads []installer.Workload) *operator.Unfinish
 	if found == nil {
 		return nil
 	}
-	ready := meta.FindStatusCondition(found.Status.Conditions, "Ready")
-	if ready == nil || ready.Status == metav1.ConditionTrue || installer.ReportsDenied(ready.Message) {
+	out := found.unfinished()
+	if out == nil || installer.ReportsDenied(out.Message) {
 		return nil
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(by.Kind)
+	out.Ref, out.Steps = ref, []operator.Step{operator.Describe("To see it", plural.GroupResource().String(), ref.Namespace, ref.Name)}
+	return out
+}
+
+// unfinished describes why an object is not ready, or returns nil if it is, or has never been reconciled.
+func (a *applier) unfinished() *operator.Unfinished {
+	ready := meta.FindStatusCondition(a.Status.Conditions, "Ready")
+	switch {
+	case ready == nil:
+		return nil
+	case ready.ObservedGeneration != 0 && ready.ObservedGeneration < a.Generation && !a.Spec.Suspend:
+		return &operator.Unfinished{
+			Since: ready.LastTransitionTime, Reason: "NotReconciled", Message: "Flux has not processed its last change: check that its controllers run",
+		}
+	case ready.Status == metav1.ConditionTrue:
+		return nil
+	}
 	return &operator.Unfinished{
-		Ref: ref, Since: ready.LastTransitionTime, Reason: ready.Reason, Message: cmp.Or(ready.Message, ready.Reason),
+		Since: ready.LastTransitionTime, Reason: ready.Reason, Message: cmp.Or(ready.Message, ready.Reason),
 		Broken: ready.Status == metav1.ConditionFalse && ready.Reason != "DependencyNotReady",
-		Steps:  []operator.Step{operator.Describe("To see it", plural.GroupResource().String(), ref.Namespace, ref.Name)},
 	}
 }

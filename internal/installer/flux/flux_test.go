@@ -22,6 +22,10 @@ func TestUnfinished(t *testing.T) {
 	releases, kustomizations := labels("helm.toolkit.fluxcd.io"), labels("kustomize.toolkit.fluxcd.io")
 	other := ready("False", "UpgradeFailed", "no")
 	other.Name = "other"
+	changed := ready("True", "UpgradeSucceeded", "")
+	changed.Generation, changed.Status.Conditions[0].ObservedGeneration = 3, 2
+	suspended := changed.deepCopy()
+	suspended.Spec.Suspend = true
 	for name, tc := range map[string]struct {
 		reason string
 		labels map[string]string
@@ -35,9 +39,12 @@ func TestUnfinished(t *testing.T) {
 			"Kustomization flux-system/foo BuildFailed true: invalid"},
 		"Progressing": {"It takes some time.", kustomizations, &Kustomization{ready("Unknown", "Progressing", "")}, "Kustomization flux-system/foo Progressing false: Progressing"},
 		"Dependency":  {"It is applied once another one is.", releases, &HelmRelease{ready("False", "DependencyNotReady", "bar")}, "HelmRelease flux-system/foo DependencyNotReady false: bar"},
-		"Other":       {"It applies another operator.", releases, &HelmRelease{other}, ""},
-		"OtherKind":   {"Names of other kinds do not count.", releases, &Kustomization{ready("False", "BuildFailed", "invalid")}, ""},
-		"ByOther":     {"Flux does not apply it.", nil, &HelmRelease{ready("False", "UpgradeFailed", "no")}, ""},
+		"Changed": {"Its last change is not applied.", releases, &HelmRelease{changed},
+			"HelmRelease flux-system/foo NotReconciled false: Flux has not processed its last change: check that its controllers run"},
+		"Suspended": {"A user wants it to stay as it is.", releases, &HelmRelease{suspended}, ""},
+		"Other":     {"It applies another operator.", releases, &HelmRelease{other}, ""},
+		"OtherKind": {"Names of other kinds do not count.", releases, &Kustomization{ready("False", "BuildFailed", "invalid")}, ""},
+		"ByOther":   {"Flux does not apply it.", nil, &HelmRelease{ready("False", "UpgradeFailed", "no")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

@@ -19,8 +19,8 @@ import (
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
-// described is a recorded description of a cluster.
-type described struct {
+// description is a recorded description of a cluster.
+type description struct {
 	Reason    string              `json:"reason"`
 	Operators []describedOperator `json:"operators"`
 	Trees     [][]string          `json:"trees"` // of each operator, as lines
@@ -64,8 +64,8 @@ type describedStep struct {
 }
 
 // descriptionOf returns the description of a cluster with all fields of its operators.
-func descriptionOf(reason string, c Cluster, deployments ...appsv1.Deployment) described {
-	out := described{Reason: reason, Operators: []describedOperator{}}
+func descriptionOf(reason string, c Cluster, deployments ...appsv1.Deployment) description {
+	out := description{Reason: reason, Operators: []describedOperator{}}
 	for _, o := range Operators(c) {
 		to := describedOperator{
 			o.Namespace, o.Name, o.PlatformOperator, o.Package, o.Channel, o.Catalog, o.State, o.Installed, o.Version, o.UpToDate, o.Update, o.Upgradeable, nil,
@@ -164,7 +164,7 @@ func contradicts(o, truth operator.Operator, sub *v1alpha1.Subscription) string 
 	switch {
 	case o.State != operator.Unknown && o.State != truth.State:
 		return "its state is another"
-	case o.UpToDate != metav1.ConditionUnknown && o.UpToDate != truth.UpToDate:
+	case o.UpToDate != metav1.ConditionUnknown && o.UpToDate != truth.UpToDate && (truth.UpToDate != metav1.ConditionUnknown || !reported(sub)):
 		return "whether it is up to date is not so"
 	case o.Upgradeable != metav1.ConditionUnknown && o.Upgradeable != truth.Upgradeable:
 		return "whether it is upgradeable is not so"

@@ -1,6 +1,7 @@
 package olmv0
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -38,7 +39,50 @@ func (Installer) Name() string { return "OLM" }
 
 // Operators implements installer.Installer.
 func (Installer) Operators(c installer.Cluster) []operator.Operator {
-	return withDefinitions(c, withUserHolds(c, Operators(clusterOf(c))))
+	return described(c, Operators)
+}
+
+// described returns operators with the problems and holds that other objects report.
+func described(c installer.Cluster, by func(Cluster) []operator.Operator) []operator.Operator {
+	out := withDefinitions(c, withHolds(c, by(clusterOf(c))))
+	for _, p := range installer.Values[platformv1alpha1.PlatformOperator](c) {
+		if unready := unreadyOf(&p); unready != nil {
+			out = withUnready(c, out, &p, unready)
+		}
+	}
+	return operator.Sorted(out)
+}
+
+// unreadyOf describes why a PlatformOperator is no longer ready, or will not be without a user, or returns nil.
+func unreadyOf(p *platformv1alpha1.PlatformOperator) *operator.Unfinished {
+	ready := meta.FindStatusCondition(p.Status.Conditions, platformv1alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != platformv1alpha1.ReasonFailed && ready.Reason != platformv1alpha1.ReasonDegraded {
+		return nil
+	}
+	return &operator.Unfinished{
+		Ref: operator.Ref{Kind: platformv1alpha1.PlatformOperatorKind, Name: p.Name}, Reason: ready.Reason, Message: ready.Message,
+		Since: ready.LastTransitionTime, Broken: ready.Reason == platformv1alpha1.ReasonFailed,
+		Steps: []operator.Step{operator.Describe("To see it", "platformoperator.platform.openshift.io", "", p.Name)},
+	}
+}
+
+// withUnready adds why a PlatformOperator is not ready to its operator, unless that tells it by itself. A PlatformOperator without Subscription
+// is an operator that is not installed.
+func withUnready(
+	c installer.Cluster, operators []operator.Operator, p *platformv1alpha1.PlatformOperator, unready *operator.Unfinished,
+) []operator.Operator {
+	namespace := cmp.Or(p.Status.Namespace, p.GetNamespaceToInstallIn())
+	if i := slices.IndexFunc(operators, func(op operator.Operator) bool { return op.PlatformOperator == p.Name }); i >= 0 {
+		if u := operators[i].Unfinished; u == nil || unready.Broken && !u.Broken {
+			operators[i].Unfinished = unready
+		}
+	} else if (c.Namespace == "" || c.Namespace == namespace) && !slices.Contains(c.Unread, Subscriptions) {
+		operators = append(operators, operator.Operator{
+			Namespace: namespace, Name: p.Name, PlatformOperator: p.Name, Package: p.Spec.Package.Name, Channel: p.Spec.Package.Channel,
+			State: operator.NotInstalled, UpToDate: metav1.ConditionUnknown, Upgradeable: metav1.ConditionUnknown, Unfinished: unready,
+		})
+	}
+	return operators
 }
 
 // withDefinitions adds the problems of the CustomResourceDefinitions that the ClusterServiceVersions of operators own.
@@ -60,20 +104,20 @@ func withDefinitions(c installer.Cluster, operators []operator.Operator) []opera
 
 // Check implements installer.Checker.
 func (Installer) Check(c installer.Cluster) []operator.Operator {
-	out := withDefinitions(c, withUserHolds(c, Check(clusterOf(c))))
+	out := described(c, Check)
 	for i := range out {
 		out[i].Blockers, out[i].WouldHold = append(out[i].Blockers, out[i].WouldHold...), nil
 	}
 	return out
 }
 
-// withUserHolds adds the UpgradeHolds of users to operators whose blockers are not those already. If these may not be read, an operator that
-// nothing else holds may be held by one.
-func withUserHolds(c installer.Cluster, operators []operator.Operator) []operator.Operator {
-	users := map[holdv1alpha1.OperatorReference][]operator.Blocker{}
+// withHolds adds the causes in UpgradeHolds to operators whose blockers are not those already: those of users, and those that only
+// operator-status knows. If UpgradeHolds may not be read, an operator that nothing else holds may be held by one.
+func withHolds(c installer.Cluster, operators []operator.Operator) []operator.Operator {
+	causes := map[holdv1alpha1.OperatorReference][]operator.Blocker{}
 	for _, h := range installer.Values[holdv1alpha1.UpgradeHold](c) {
-		if !h.IsReported() && meta.IsStatusConditionTrue(h.Status.Conditions, holdv1alpha1.ConditionHeld) {
-			users[h.Spec.Operator] = append(users[h.Spec.Operator], installer.HeldWith(h)...)
+		if meta.IsStatusConditionTrue(h.Status.Conditions, holdv1alpha1.ConditionHeld) {
+			causes[h.Spec.Operator] = append(causes[h.Spec.Operator], installer.HeldWith(h)...)
 		}
 	}
 	unread := installer.UnreadOf(c, holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.UpgradeHoldKind))
@@ -85,8 +129,8 @@ func withUserHolds(c installer.Cluster, operators []operator.Operator) []operato
 		if op.Unread = append(op.Unread, unread...); len(unread) > 0 && op.Upgradeable == metav1.ConditionTrue {
 			op.Upgradeable = metav1.ConditionUnknown
 		}
-		for _, b := range users[op.Reference] {
-			if !slices.ContainsFunc(op.Blockers, func(o operator.Blocker) bool { return o.By == b.By }) {
+		for _, b := range causes[op.Reference] {
+			if !slices.ContainsFunc(slices.Concat(op.Blockers, op.WouldHold), func(o operator.Blocker) bool { return o.By == b.By }) {
 				op.WouldHold, op.Upgradeable = append(op.WouldHold, b), metav1.ConditionFalse
 			}
 		}

@@ -191,6 +191,9 @@ func subscribed(sub *v1alpha1.Subscription, n *namespace, catalogs map[types.Nam
 		out.Update = target
 	}
 	out.Blockers, out.Unfinished = blockersOf(sub, status, n, plan), n.unfinished(sub, plan)
+	if out.UpToDate == metav1.ConditionTrue && isOutdated(sub, csv, out.Update) {
+		out.UpToDate, out.Limited = metav1.ConditionUnknown, ""
+	}
 	out.WouldHold = n.wouldHold(csv, &out)
 	out.Unread = n.unreadOf(ClusterServiceVersions, Probes)
 	if !reported(sub) {
@@ -362,6 +365,12 @@ func reportedCatalog(sub *v1alpha1.Subscription, key types.NamespacedName) *olm.
 // reported reports whether operator-status has written its conditions on a Subscription. It may read everything.
 func reported(sub *v1alpha1.Subscription) bool {
 	return sub.Status.GetCondition(v1alpha1.SubscriptionUpToDate).Status != corev1.ConditionUnknown
+}
+
+// isOutdated reports whether UpToDate=True of a Subscription is about an earlier state of it, or of its ClusterServiceVersion, which may be nil.
+func isOutdated(sub *v1alpha1.Subscription, csv *v1alpha1.ClusterServiceVersion, update string) bool {
+	observed := sub.Status.ObservedGeneration
+	return observed != 0 && observed < sub.Generation || csv != nil && (update != "" || csv.Status.Phase != olm.CSVPhaseSucceeded)
 }
 
 // conditions returns the conditions of a Subscription with those that operator-status has, computed if it does not run.

@@ -135,6 +135,14 @@ func TestOperators(t *testing.T) {
 			},
 			want: brief{State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: yes, Upgradeable: yes},
 		},
+		"UpToDateBefore": {
+			reason: "operator-status has not seen the update yet, or does not run.",
+			in: Cluster{
+				Subscriptions:  []v1alpha1.Subscription{sub("foo.v1", "foo.v2", condition(v1alpha1.SubscriptionUpToDate, corev1.ConditionTrue, v1alpha1.ReasonNewestRuns, ""))},
+				CatalogSources: []olm.CatalogSource{catalog()}, ClusterServiceVersions: []v1alpha1.ClusterServiceVersion{csv("foo.v1", "", succeeded)},
+			},
+			want: brief{State: operator.Running, CSV: "foo.v1", Version: "1.0.0", UpToDate: metav1.ConditionUnknown, Upgradeable: yes, Update: "foo.v2"},
+		},
 		"WaitsForApproval": {
 			reason: "A plan that waits for a user is a hold, with the command that ends it.",
 			in: Cluster{

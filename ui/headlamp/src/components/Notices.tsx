@@ -4,14 +4,19 @@ import { isOurs, Unread } from '../resources';
 /** Names the kinds that could not be read, since what depends on them is not shown. */
 export function Notices({ unread }: { unread: Unread[] }) {
   const ours = unread.filter(u => u.why === 'Missing' && isOurs(u.kind)).map(u => u.kind.plural);
-  const others = unread.filter(
-    u => u.why === 'Failed' || (u.why === 'Forbidden' && !u.kind.background)
-  );
+  const forbidden = unread.filter(u => u.why === 'Forbidden' && !u.kind.background);
+  const failed = unread.filter(u => u.why === 'Failed');
   return (
     <>
-      {others.map(u => (
+      {forbidden.length > 0 && (
+        <Alert severity="warning" sx={{ mb: 1 }}>
+          You may not list {forbidden.map(u => u.kind.plural).join(', ')}; some information is
+          missing or wrong.
+        </Alert>
+      )}
+      {failed.map(u => (
         <Alert key={u.kind.plural} severity="warning" sx={{ mb: 1 }}>
-          {messageOf(u)}
+          Listing {u.kind.plural} failed: {u.message}
         </Alert>
       ))}
       {ours.length > 0 && (
@@ -22,11 +27,4 @@ export function Notices({ unread }: { unread: Unread[] }) {
       )}
     </>
   );
-}
-
-function messageOf(u: Unread): string {
-  const { plural } = u.kind;
-  return u.why === 'Forbidden'
-    ? `You may not list ${plural}; some information is missing or wrong.`
-    : `Listing ${plural} failed: ${u.message}`;
 }
