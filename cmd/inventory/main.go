@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"syscall/js"
 	"time"
 
@@ -14,7 +15,7 @@ func main() {
 	js.Global().Set("describeOperators", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		cluster := make([]byte, args[0].Length())
 		js.CopyBytesToGo(cluster, args[0])
-		out, err := inventory.Describe(cluster, time.Now())
+		out, err := describe(cluster)
 		if err != nil {
 			return map[string]any{"error": err.Error()}
 		}
@@ -23,4 +24,14 @@ func main() {
 		return map[string]any{"inventory": text}
 	}))
 	select {}
+}
+
+// describe returns a panic as an error, since the program would not answer again.
+func describe(cluster []byte) (out []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("describing the operators: %v", r)
+		}
+	}()
+	return inventory.Describe(cluster, time.Now())
 }

@@ -41,6 +41,6 @@ func PartialKind[T any, P pointer[T]](gvk schema.GroupVersionKind) Kind {
 			return nil
 		},
 		List: func() List { return &partialList[T, P]{} },
-		Trim: func(o Object) { o.SetManagedFields(nil) },
+		Trim: DropFields,
 	}
 }

@@ -83,7 +83,7 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 		if r := all.stopped(*op, c, own); r != nil {
 			op.State = operator.Stopped
 			found = append(found, r.start())
-		} else if all.failed(*op, c, now) {
+		} else if slices.ContainsFunc(own, func(r rollout) bool { return r.failed(c, now) }) && all.failed(*op, c, now) {
 			op.State = operator.Failed
 		}
 		if op.Installed != "" {
@@ -99,12 +99,8 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 			}
 		}
 		op.Blockers = append(found, op.Blockers...)
-		if b := stalled(*op, now); b != nil {
-			if i := slices.IndexFunc(found, isWaiting); i >= 0 { // a workload tells why an installation has failed
-				op.Blockers[i].Impact = b.Impact
-			} else {
-				op.Blockers = append(op.Blockers, *b)
-			}
+		if b := stalled(*op, now); b != nil && !slices.ContainsFunc(found, isAmiss) { // else a workload tells why an installation takes too long
+			op.Blockers = append(op.Blockers, *b)
 		}
 		slices.SortStableFunc(op.Blockers, func(a, b operator.Blocker) int { return cmp.Compare(a.Impact.Rank(), b.Impact.Rank()) })
 	}
@@ -182,7 +178,9 @@ func (all Installers) failed(op operator.Operator, c Cluster, now time.Time) boo
 		found, failed := false, false
 		for _, o := range c.Objects {
 			if w, ok := WorkloadOf(o); ok && all.runs(op, w) {
-				found, failed = true, failed || rolloutOf(o).failed(w, now)
+				r := rolloutOf(o)
+				r.workload = w
+				found, failed = true, failed || r.failed(c, now)
 			}
 		}
 		if found {
@@ -192,19 +190,25 @@ func (all Installers) failed(op operator.Operator, c Cluster, now time.Time) boo
 	return false
 }
 
-// failed reports whether a workload is not to be stopped and has failed: its controller has given up on it, or all its pods were available
-// once, and none is for a while.
-func (r rollout) failed(w Workload, now time.Time) bool {
+// failed reports whether a workload has failed that is to run: its controller has given up on it, or it has run, and its pods are broken.
+func (r rollout) failed(c Cluster, now time.Time) bool {
 	switch {
 	case r.isStopped(), r.available > 0:
 		return false
-	case w.State == operator.Failed:
+	case r.workload.State == operator.Failed:
 		return true
+	case r.progress == nil || r.progress.Reason != "NewReplicaSetAvailable":
+		return false
 	}
-	return r.progress != nil && r.progress.Reason == "NewReplicaSetAvailable" && r.lost != nil && now.Sub(r.lost.Time) > patience
+	b := r.blocker(c, now)
+	return b != nil && b.Impact == operator.Broken
 }
 
-func isWaiting(b operator.Blocker) bool { return b.Impact == operator.Waiting }
+// isAmiss reports whether a workload does not run as declared.
+func isAmiss(b operator.Blocker) bool { return b.Reason != reasonStopped }
+
+// reasonStopped is the reason of a workload that is scaled to no pods, as declared.
+const reasonStopped = "ScaledToZero"
 
 // isStopped reports whether a workload is scaled to no pods.
 func (r rollout) isStopped() bool { return r.desired == 0 && r.Kind != "DaemonSet" }
@@ -212,7 +216,7 @@ func (r rollout) isStopped() bool { return r.desired == 0 && r.Kind != "DaemonSe
 // start returns the blocker of a stopped workload.
 func (r rollout) start() operator.Blocker {
 	return operator.Blocker{
-		Impact: operator.Held, By: r.String(), Reason: "ScaledToZero", Cause: r.String() + " is scaled to no pods, so the operator does not run",
+		Impact: operator.Held, By: r.String(), Reason: reasonStopped, Cause: r.String() + " is scaled to no pods, so the operator does not run",
 		Steps: []operator.Step{{
 			To: "To start it", Command: operator.Command("kubectl scale %s -n %s %s --replicas=1", r.workload.Resource(), r.Namespace, r.Name),
 		}},
@@ -249,9 +253,6 @@ type rollout struct {
 
 	// failure is the condition of a Deployment that it cannot create pods, and progress that of its rollout. Each may be nil.
 	failure, progress *appsv1.DeploymentCondition
-
-	// lost is when a Deployment became unavailable, or nil.
-	lost *metav1.Time
 }
 
 // rolloutOf returns the rollout of a workload. An object of another kind has none: its Kind is empty.
@@ -268,8 +269,6 @@ func rolloutOf(o Object) rollout {
 				out.failure = c
 			case c.Type == appsv1.DeploymentProgressing:
 				out.progress = c
-			case c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionFalse:
-				out.lost = &c.LastTransitionTime
 			}
 		}
 	case *appsv1.StatefulSet:
@@ -397,16 +396,30 @@ func (r rollout) ignored(c Cluster, now time.Time) *operator.Blocker {
 
 // changed returns when a workload or its status was changed last, as far as it tells. An archive has no managed fields.
 func (r rollout) changed() metav1.Time {
-	out := r.object.GetCreationTimestamp()
-	for _, entry := range r.object.GetManagedFields() {
-		if out.Before(entry.Time) {
-			out = *entry.Time
-		}
-	}
+	out := Changed(r.object)
 	if r.progress != nil && out.Before(&r.progress.LastUpdateTime) {
 		out = r.progress.LastUpdateTime
 	}
 	return out
+}
+
+// Changed returns when an object, or its status, was changed last.
+func Changed(o metav1.Object) metav1.Time {
+	out := o.GetCreationTimestamp()
+	for _, entry := range o.GetManagedFields() {
+		if out.Before(entry.Time) {
+			out = *entry.Time
+		}
+	}
+	return out
+}
+
+// DropFields removes the names of the fields that managers own from an object. Changed needs their times.
+func DropFields(o Object) {
+	fields := o.GetManagedFields()
+	for i := range fields {
+		fields[i].FieldsV1 = nil
+	}
 }
 
 // steps returns the step that shows a workload.

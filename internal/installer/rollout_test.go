@@ -359,7 +359,7 @@ func TestExplain(t *testing.T) {
 		"TimedOut": {
 			reason: "A workload tells why an installation is given up.", objects: []Object{unseen}, unfinished: failed,
 			want: []string{
-				"Broken by Deployment foo/foo, NotReconciled since 100: kube-controller-manager has not processed the last change of Deployment foo/foo: " +
+				"Waiting by Deployment foo/foo, NotReconciled since 100: kube-controller-manager has not processed the last change of Deployment foo/foo: " +
 					"check that it runs", "kubectl describe deployment -n foo foo",
 			},
 		},
@@ -406,14 +406,14 @@ func TestExplain(t *testing.T) {
 
 // TestState verifies whether an operator runs whose installer has seen it run.
 func TestState(t *testing.T) {
-	// lost returns a Deployment without an available pod since second 160, for a reason of its progress.
+	// lost returns a Deployment without an available pod, for a reason of its progress.
 	lost := func(reason string, status corev1.ConditionStatus) *appsv1.Deployment {
-		out := reporting(deployment(1, 1, 1), appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "")
+		out := reporting(deployment(1, 1, 1), appsv1.DeploymentProgressing, status, reason, "")
 		out.Status.AvailableReplicas = 0
-		out.Status.Conditions = append(out.Status.Conditions, appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: status, Reason: reason})
 		return out
 	}
-	crashed := lost("NewReplicaSetAvailable", corev1.ConditionTrue)
+	ran, backOff := lost("NewReplicaSetAvailable", corev1.ConditionTrue), waitingFor("CrashLoopBackOff", "back-off 5m")
+	set, crashed := replicaSet("new", "2"), pod("new", withContainer(backOff, 9, nil))
 	other := deployment(1, 1, 1)
 	other.Name = "other"
 	for name, tc := range map[string]struct {
@@ -423,11 +423,11 @@ func TestState(t *testing.T) {
 		want    operator.State
 	}{
 		"Running":   {"Its pod is available.", []Object{deployment(1, 1, 1)}, 300, operator.Running},
-		"Crashed":   {"All its pods were available once, and none is any longer.", []Object{crashed}, 300, operator.Failed},
-		"Restarted": {"A pod starts again somewhere else.", []Object{crashed}, 200, operator.Running},
-		"Partly":    {"A webhook without pods is a failure of the operator.", []Object{other, crashed}, 300, operator.Failed},
+		"Crashed":   {"It ran, and its pod does not start again.", []Object{ran, set, crashed}, 300, operator.Failed},
+		"Restarted": {"A pod starts again somewhere else, however long it takes.", []Object{ran, set, pod("new", func(*corev1.Pod) {})}, 900, operator.Running},
+		"Partly":    {"A webhook without pods is a failure of the operator.", []Object{other, ran, set, crashed}, 300, operator.Failed},
 		"GivenUp":   {"Its new pods do not start.", []Object{lost("ProgressDeadlineExceeded", corev1.ConditionFalse)}, 300, operator.Failed},
-		"Updating":  {"It replaces its only pod.", []Object{lost("ReplicaSetUpdated", corev1.ConditionTrue)}, 300, operator.Running},
+		"Updating":  {"It replaces its only pod.", []Object{lost("ReplicaSetUpdated", corev1.ConditionTrue), set, crashed}, 300, operator.Running},
 		"Stopped":   {"A user has scaled it down.", []Object{deployment(0, 0, 0)}, 300, operator.Stopped},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -89,7 +89,7 @@ var broken = []string{"ComparisonError", "InvalidSpecError", "SyncError", "Delet
 // unfinished describes the state of an Application, or returns nil if it is synced.
 func (a *Application) unfinished() *operator.Unfinished {
 	for _, c := range a.Status.Conditions {
-		if slices.Contains(broken, c.Type) {
+		if slices.Contains(broken, c.Type) && (c.Type != "SyncError" || a.Status.Sync.Status != "Synced") { // one that a user has synced since
 			return &operator.Unfinished{Reason: c.Type, Message: c.Message, Since: c.LastTransitionTime, Broken: true}
 		}
 	}

@@ -59,8 +59,9 @@ func TestUnfinished(t *testing.T) {
 			one(`{"sync":{"status":"OutOfSync"},"operationState":{"phase":"Succeeded"},"conditions":[{"type":"SyncError","message":"auto-sync will wipe out all resources"}]}`),
 			"Application argocd/foo SyncError true: auto-sync will wipe out all resources",
 		},
-		"Denied": {"The UpgradeHold reports it.", nil, tracked, one(denied), ""},
-		"Label":  {"Argo CD may track by label.", map[string]string{"argocd.argoproj.io/instance": "foo"}, nil, one(failed), "Application argocd/foo SyncFailed true: one or more objects failed to apply"},
+		"SyncedSince": {"A user has synced it since.", nil, tracked, one(`{"sync":{"status":"Synced"},"conditions":[{"type":"SyncError","message":"no"}]}`), ""},
+		"Denied":      {"The UpgradeHold reports it.", nil, tracked, one(denied), ""},
+		"Label":       {"Argo CD may track by label.", map[string]string{"argocd.argoproj.io/instance": "foo"}, nil, one(failed), "Application argocd/foo SyncFailed true: one or more objects failed to apply"},
 		"Namespace": {
 			"Applications of other namespaces than Argo CD's are tracked with it.", nil, map[string]string{"argocd.argoproj.io/tracking-id": "team_foo:apps/Deployment:foo/foo"},
 			append(one(`{}`), application("team", "foo", failed)), "Application team/foo SyncFailed true: one or more objects failed to apply",

@@ -379,10 +379,7 @@ func trim(o installer.Object) { o.SetManagedFields(nil) }
 
 // trimWorkload removes everything that package installer does not read. Of managed fields it reads the times.
 func trimWorkload(o installer.Object) {
-	fields := o.GetManagedFields()
-	for i := range fields {
-		fields[i].FieldsV1 = nil
-	}
+	installer.DropFields(o)
 	delete(o.GetAnnotations(), "kubectl.kubernetes.io/last-applied-configuration")
 }
 

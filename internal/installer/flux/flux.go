@@ -95,9 +95,9 @@ func (a *applier) unfinished() *operator.Unfinished {
 	switch {
 	case ready == nil:
 		return nil
-	case ready.ObservedGeneration != 0 && ready.ObservedGeneration < a.Generation && !a.Spec.Suspend:
+	case ready.Status == metav1.ConditionTrue && ready.ObservedGeneration != 0 && ready.ObservedGeneration < a.Generation && !a.Spec.Suspend:
 		return &operator.Unfinished{
-			Since: ready.LastTransitionTime, Reason: "NotReconciled", Message: "Flux has not processed its last change: check that its controllers run",
+			Since: installer.Changed(a), Reason: "NotReconciled", Message: "Flux has not processed its last change: check that its controllers run",
 		}
 	case ready.Status == metav1.ConditionTrue:
 		return nil

@@ -3,6 +3,7 @@ package flux
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,9 @@ func TestUnfinished(t *testing.T) {
 	other.Name = "other"
 	changed := ready("True", "UpgradeSucceeded", "")
 	changed.Generation, changed.Status.Conditions[0].ObservedGeneration = 3, 2
+	changed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", Time: &metav1.Time{Time: time.Unix(100, 0)}}}
+	failed := ready("False", "UpgradeFailed", "no such value")
+	failed.Generation, failed.Status.Conditions[0].ObservedGeneration = 3, 2
 	suspended := changed.deepCopy()
 	suspended.Spec.Suspend = true
 	for name, tc := range map[string]struct {
@@ -41,10 +45,11 @@ func TestUnfinished(t *testing.T) {
 		"Dependency":  {"It is applied once another one is.", releases, &HelmRelease{ready("False", "DependencyNotReady", "bar")}, "HelmRelease flux-system/foo DependencyNotReady false: bar"},
 		"Changed": {"Its last change is not applied.", releases, &HelmRelease{changed},
 			"HelmRelease flux-system/foo NotReconciled false: Flux has not processed its last change: check that its controllers run"},
-		"Suspended": {"A user wants it to stay as it is.", releases, &HelmRelease{suspended}, ""},
-		"Other":     {"It applies another operator.", releases, &HelmRelease{other}, ""},
-		"OtherKind": {"Names of other kinds do not count.", releases, &Kustomization{ready("False", "BuildFailed", "invalid")}, ""},
-		"ByOther":   {"Flux does not apply it.", nil, &HelmRelease{ready("False", "UpgradeFailed", "no")}, ""},
+		"FailedBefore": {"It has failed before its last change.", releases, &HelmRelease{failed}, "HelmRelease flux-system/foo UpgradeFailed true: no such value"},
+		"Suspended":    {"A user wants it to stay as it is.", releases, &HelmRelease{suspended}, ""},
+		"Other":        {"It applies another operator.", releases, &HelmRelease{other}, ""},
+		"OtherKind":    {"Names of other kinds do not count.", releases, &Kustomization{ready("False", "BuildFailed", "invalid")}, ""},
+		"ByOther":      {"Flux does not apply it.", nil, &HelmRelease{ready("False", "UpgradeFailed", "no")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

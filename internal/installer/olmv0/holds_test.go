@@ -102,7 +102,10 @@ func TestUnreadyPlatformOperators(t *testing.T) {
 		out := &platformv1alpha1.PlatformOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		out.Spec.Package.Name = name
 		out.Status.Conditions = []metav1.Condition{
-			{Type: platformv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: "ConfigMap a is refused", LastTransitionTime: metav1.Unix(100, 0)},
+			{
+				Type: platformv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: "ConfigMap a is refused",
+				LastTransitionTime: metav1.Unix(100, 0),
+			},
 		}
 		if subscription != nil {
 			out.Status.Resources = []platformv1alpha1.ResourceStatus{{Reference: corev1.ObjectReference{
@@ -113,6 +116,8 @@ func TestUnreadyPlatformOperators(t *testing.T) {
 	}
 	subscription, version, source := sub("foo.v1", "foo.v1"), csv("foo.v1", "", olm.CSVPhaseSucceeded), catalog()
 	installed := []installer.Object{&subscription, &version, &source}
+	observing := composing("foo", platformv1alpha1.ReasonDegraded, nil)
+	observing.Status.Namespace = "default"
 	for name, tc := range map[string]struct {
 		reason    string
 		objects   []installer.Object
@@ -126,6 +131,10 @@ func TestUnreadyPlatformOperators(t *testing.T) {
 		"Degraded": {
 			"It may take some time, or not.", append(installed, composing("bar", platformv1alpha1.ReasonDegraded, &subscription)), "",
 			[]string{"default/foo Running Waiting PlatformOperator bar"},
+		},
+		"Observing": {
+			"It composes nothing, and is about the operator of its package.", append(installed, observing), "",
+			[]string{"default/foo Running Waiting PlatformOperator foo"},
 		},
 		"Creating":       {"It takes some time.", append(installed, composing("bar", platformv1alpha1.ReasonCreating, &subscription)), "", []string{"default/foo Running"}},
 		"NoSubscription": {"It has not even that.", []installer.Object{composing("bar", platformv1alpha1.ReasonFailed, nil)}, "", []string{"bar/bar NotInstalled Broken PlatformOperator bar"}},

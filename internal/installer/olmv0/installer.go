@@ -72,7 +72,10 @@ func withUnready(
 	c installer.Cluster, operators []operator.Operator, p *platformv1alpha1.PlatformOperator, unready *operator.Unfinished,
 ) []operator.Operator {
 	namespace := cmp.Or(p.Status.Namespace, p.GetNamespaceToInstallIn())
-	if i := slices.IndexFunc(operators, func(op operator.Operator) bool { return op.PlatformOperator == p.Name }); i >= 0 {
+	isOf := func(op operator.Operator) bool { // it has no composed object if it only observes
+		return op.PlatformOperator == p.Name || op.Namespace == namespace && op.Package != "" && op.Package == p.Spec.Package.Name
+	}
+	if i := slices.IndexFunc(operators, isOf); i >= 0 {
 		if u := operators[i].Unfinished; u == nil || unready.Broken && !u.Broken {
 			operators[i].Unfinished = unready
 		}

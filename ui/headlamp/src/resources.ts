@@ -1,4 +1,4 @@
-import { ApiProxy } from '@kinvolk/headlamp-plugin/lib';
+import { ApiProxy, K8s } from '@kinvolk/headlamp-plugin/lib';
 import { makeCustomResourceClass } from '@kinvolk/headlamp-plugin/lib/Crd';
 import { KubeObject, KubeObjectClass } from '@kinvolk/headlamp-plugin/lib/K8s/cluster';
 import { useEffect, useMemo, useRef, useState } from 'react';
@@ -50,6 +50,8 @@ export interface Loaded {
   /** Undefined until it is computed. */
   operators?: Operator[];
   unread: Unread[];
+  /** Why the operators cannot be described. */
+  failure?: Error;
   /** The objects that are watched as Headlamp has them, by the plural of their kind. */
   objects: Map<string, KubeObject[]>;
 }
@@ -58,8 +60,10 @@ export interface Loaded {
 export function useOperators(namespace?: string): Loaded {
   const [inventory, setInventory] = useState<Inventory>();
   const [failure, setFailure] = useState<Error>();
-  const polled = usePolled(namespace, inventory?.pods);
-  const all = useWatched(namespace, polled?.unread ?? []);
+  // Several clusters may be selected. The pages are about the first.
+  const name = K8s.useCluster() ?? undefined;
+  const polled = usePolled(name, namespace, inventory?.pods);
+  const all = useWatched(name, namespace, polled?.unread ?? []);
   const unread = [...all.unread, ...(polled?.unread ?? []).filter(u => !isWatched(u.kind))];
   const cluster = useMemo(() => {
     if (all.pending || !polled) {
@@ -75,12 +79,13 @@ export function useOperators(namespace?: string): Loaded {
     };
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [all.key, polled, namespace]);
-  useLatest(cluster, setInventory, setFailure);
-  if (failure) {
-    throw failure; // Headlamp shows it in place of the page
-  }
+  const done = (described: Inventory) => {
+    setInventory(described);
+    setFailure(undefined);
+  };
+  useLatest(cluster, done, setFailure);
   const operators = inventory?.operators;
-  return { cluster, operators, unread, objects: new Map(all.entries) };
+  return { cluster, operators, unread, objects: new Map(all.entries), failure };
 }
 
 /** Describes the operators of a cluster whenever it has changed, one time after the other. */
@@ -110,7 +115,7 @@ function useLatest(
 }
 
 /** Reads and watches the kinds that are worth it. Headlamp tries for seconds to read those that cannot be, which are known. */
-function useWatched(namespace: string | undefined, known: Unread[]) {
+function useWatched(cluster: string | undefined, namespace: string | undefined, known: Unread[]) {
   const entries: [string, KubeObject[]][] = [];
   const unread: Unread[] = [];
   let pending = false;
@@ -119,10 +124,10 @@ function useWatched(namespace: string | undefined, known: Unread[]) {
     const query = { namespace: k.allNamespaces || k.clusterScoped ? undefined : namespace };
     // The order of hooks is that of kinds, which is constant.
     // eslint-disable-next-line react-hooks/rules-of-hooks
-    const { items, error } = k.class.useList({ ...query, labelSelector: k.selector });
+    const { items, error } = k.class.useList({ ...query, cluster, labelSelector: k.selector });
     key.push(items, error?.status);
     const failure = known.find(u => u.kind.plural === k.plural);
-    if (items) {
+    if (items?.length || (items && !error)) {
       entries.push([k.plural, items]);
     } else if (failure) {
       unread.push(failure);
@@ -152,16 +157,23 @@ interface Polled {
 }
 
 /** Reads the other kinds again and again, and those about pods in some namespaces. Of kinds that are watched it finds out whether they can be read. */
-function usePolled(namespace: string | undefined, pods: string[] = []): Polled | undefined {
+function usePolled(
+  cluster: string | undefined,
+  namespace: string | undefined,
+  pods: string[] = []
+): Polled | undefined {
   const [out, setOut] = useState<Polled>();
   const of = pods.join(' ');
   useEffect(() => {
     let timer: number | undefined;
     let left = false;
     const poll = async () => {
-      const read = await readAll(namespace, of ? of.split(' ') : []);
+      // Nobody sees a page that is hidden.
+      const read = document.hidden
+        ? undefined
+        : await readAll(cluster, namespace, of ? of.split(' ') : []);
       if (!left) {
-        setOut(read);
+        setOut(before => read ?? before);
         timer = window.setTimeout(poll, interval);
       }
     };
@@ -170,21 +182,27 @@ function usePolled(namespace: string | undefined, pods: string[] = []): Polled |
       left = true;
       window.clearTimeout(timer);
     };
-  }, [namespace, of]);
+  }, [cluster, namespace, of]);
   return out;
 }
 
-async function readAll(namespace: string | undefined, pods: string[]): Promise<Polled> {
+async function readAll(
+  cluster: string | undefined,
+  namespace: string | undefined,
+  pods: string[]
+): Promise<Polled> {
   const out: Polled = { objects: {}, unread: [], pods };
   const read = async (k: Kind, where?: string) => {
     try {
-      const { items } = await ApiProxy.request(pathOf(k, where), accepting(k));
+      const { items } = await ApiProxy.request(pathOf(k, where), { cluster, ...accepting(k) });
       if (!isWatched(k)) {
         out.objects[k.plural] = [...(out.objects[k.plural] ?? []), ...items];
       }
     } catch (error) {
       const { status, message } = error as { status?: number; message: string };
-      out.unread.push({ kind: k, why: whyOf(status), message });
+      if (!out.unread.some(u => u.kind === k)) {
+        out.unread.push({ kind: k, why: whyOf(status), message });
+      }
     }
   };
   await Promise.all(

@@ -24,8 +24,16 @@ import { Tree } from './Tree';
 /** The page of one operator. */
 export function OperatorPage() {
   const { namespace, name } = useParams<{ namespace: string; name: string }>();
+  // What was read of another namespace is not kept.
+  return <OperatorOf key={namespace} namespace={namespace} name={name} />;
+}
+
+function OperatorOf({ namespace, name }: { namespace: string; name: string }) {
   const loaded = useOperators(namespace);
-  const { cluster, operators } = loaded;
+  const { cluster, operators, failure } = loaded;
+  if (failure) {
+    throw failure; // Headlamp shows it in place of the page
+  }
   if (!cluster || !operators) {
     return <Loader title={`Loading operator ${name}`} />;
   }

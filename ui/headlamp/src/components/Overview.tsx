@@ -17,7 +17,10 @@ const counts: { label: string; color?: string; has: (o: Operator) => boolean }[]
 
 /** The page with all operators of the cluster. */
 export function Overview() {
-  const { operators, unread } = useOperators();
+  const { operators, unread, failure } = useOperators();
+  if (failure) {
+    throw failure; // Headlamp shows it in place of the page
+  }
   return operators ? (
     <OperatorList operators={operators} unread={unread} />
   ) : (

@@ -101,8 +101,8 @@ export interface Inventory {
 /** A question to the worker, and its answer. */
 export interface Question {
   id: number;
-  /** Where the program is. */
-  program: string;
+  /** Where the program is. The first question has it. */
+  program?: string;
   cluster: Uint8Array;
 }
 
@@ -123,12 +123,11 @@ let questions = 0;
 
 /** Describes the operators of a cluster. */
 export function describe(cluster: Cluster): Promise<Inventory> {
-  worker ??= started();
-  const question: Question = {
-    id: questions++,
-    program: new URL(program, window.location.href).href,
-    cluster: encode(cluster),
-  };
+  const question: Question = { id: questions++, cluster: encode(cluster) };
+  if (!worker) {
+    worker = started();
+    question.program = new URL(program, window.location.href).href;
+  }
   return new Promise((resolve, reject) => {
     waiting.set(question.id, { resolve, reject });
     worker?.postMessage(question, [question.cluster.buffer]);
@@ -149,13 +148,15 @@ function started(): globalThis.Worker {
   out.onerror = ({ message }) => {
     waiting.forEach(w => w.reject(new Error(message)));
     waiting.clear();
+    out.terminate();
+    worker = undefined; // the next question starts another one
   };
   return out;
 }
 
 /** Fields that nothing is told by, and that may be large. */
 const dropped = new Set([
-  'managedFields',
+  'fieldsV1',
   'kubectl.kubernetes.io/last-applied-configuration',
   'alm-examples',
   'base64data',

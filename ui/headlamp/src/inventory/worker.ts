@@ -14,12 +14,16 @@ async function load(program: string): Promise<Program> {
 }
 
 self.onmessage = async ({ data }: MessageEvent<Question>) => {
-  let answer: Answer;
-  try {
-    started ??= load(data.program);
-    answer = { id: data.id, ...(await started)(data.cluster) };
-  } catch (error) {
-    answer = { id: data.id, error: String(error) };
+  if (data.program) {
+    started = load(data.program);
   }
-  self.postMessage(answer);
+  try {
+    const answer: Answer = { id: data.id, ...(await started)?.(data.cluster) };
+    self.postMessage(answer);
+  } catch (error) {
+    // The page starts another worker.
+    setTimeout(() => {
+      throw error;
+    });
+  }
 };
