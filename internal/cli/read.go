@@ -68,7 +68,7 @@ func (o *options) read(ctx context.Context, namespace string, more ...installer.
 		case !slices.Contains(out.Unread, k.Plural):
 		case !k.Background:
 			o.warnUnread(k.Plural)
-		case k.TellsOperators():
+		case k.DefinesOperators():
 			rules = append(rules, k.Plural)
 		}
 	}

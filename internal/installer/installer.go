@@ -80,8 +80,8 @@ type Kind struct {
 	Trim func(Object)
 }
 
-// TellsOperators reports whether every cluster has the kind, and its objects tell operators from other workloads.
-func (k Kind) TellsOperators() bool {
+// DefinesOperators reports whether every cluster has the kind, and its objects make a workload an operator.
+func (k Kind) DefinesOperators() bool {
 	return slices.Contains([]string{"apiextensions.k8s.io", "apps", "rbac.authorization.k8s.io"}, k.Group)
 }
 

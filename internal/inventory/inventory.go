@@ -15,7 +15,7 @@ import (
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
 )
 
-// Installers are those whose operators the objects of a cluster tell.
+// Installers find operators by the objects of a cluster.
 var Installers = installer.Installers{olmv0.Installer{}, controllers.Installer{}}
 
 // Kind is a kind of objects that describe operators.
@@ -43,7 +43,7 @@ type Kind struct {
 	// Metadata is true if only the metadata of its objects is used.
 	Metadata bool `json:"metadata,omitempty"`
 
-	// Pods is true if it tells why workloads do not run. Only objects of the namespaces in Inventory.Pods are used.
+	// Pods is true if it is read to explain workloads that do not run. Only objects of the namespaces in Inventory.Pods are used.
 	Pods bool `json:"pods,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func Kinds() []Kind {
 		_, metadata := k.List().(*metav1.PartialObjectMetadataList)
 		out = append(out, Kind{
 			Group: k.Group, Version: k.Version, Kind: k.Kind, Plural: k.Plural, Selector: k.Selector, ClusterScoped: k.ClusterScoped,
-			AllNamespaces: k.AllNamespaces, Background: k.Background && !k.TellsOperators(), Unwatched: k.Unwatched, Metadata: metadata, Pods: isOfPods(k),
+			AllNamespaces: k.AllNamespaces, Background: k.Background && !k.DefinesOperators(), Unwatched: k.Unwatched, Metadata: metadata, Pods: isOfPods(k),
 		})
 	}
 	return out
@@ -91,7 +91,7 @@ type Inventory struct {
 	// Operators are sorted by namespace and name. Each has the fields of the JSON of `kubectl operator-status get`, and those of Outlined.
 	Operators []map[string]any `json:"operators"`
 
-	// Pods are the namespaces in which objects of kinds with Pods tell why workloads do not run.
+	// Pods are the namespaces of workloads that do not run. Objects of kinds with Pods explain them.
 	Pods []string `json:"pods,omitempty"`
 }
 

@@ -66,7 +66,7 @@ func unreadyOf(p *platformv1alpha1.PlatformOperator) *operator.Unfinished {
 	}
 }
 
-// withUnready adds why a PlatformOperator is not ready to its operator, unless that tells it by itself. A PlatformOperator without Subscription
+// withUnready adds why a PlatformOperator is not ready to its operator, unless that has a reason of its own. A PlatformOperator without Subscription
 // is an operator that is not installed.
 func withUnready(
 	c installer.Cluster, operators []operator.Operator, p *platformv1alpha1.PlatformOperator, unready *operator.Unfinished,
