@@ -73,7 +73,7 @@ func (o *options) read(ctx context.Context, namespace string, more ...installer.
 		}
 	}
 	if len(rules) > 0 {
-		o.warnUnread(strings.Join(rules, ", ") + ", which tell the operators that OLM did not install")
+		o.warnUnread(strings.Join(rules, ", ") + ", which identify the operators that OLM did not install")
 	}
 	return out, err
 }

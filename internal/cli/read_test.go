@@ -28,7 +28,7 @@ func TestWarnings(t *testing.T) {
 		"Extensions": {"Few clusters have it.", []string{"ClusterExtension", "HelmRelease"}, ""},
 		"Operators": {
 			"Without rights, nobody knows whether a Deployment is an operator.", []string{"CustomResourceDefinition", "ClusterRoleBinding"},
-			"Warning: you may not list CustomResourceDefinitions, ClusterRoleBindings, which tell the operators that OLM did not install; output is incomplete\n",
+			"Warning: you may not list CustomResourceDefinitions, ClusterRoleBindings, which identify the operators that OLM did not install; output is incomplete\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,11 +22,12 @@ its workloads, the CustomResourceDefinitions that they serve, its Probes and Upg
 			if err != nil {
 				return err
 			}
+			tree := o.installers.Trees(cluster)
 			for i, op := range operators {
 				if i > 0 {
 					fmt.Fprintln(o.Out)
 				}
-				o.printTree(o.installers.Tree(cluster, op))
+				o.printTree(tree(op))
 			}
 			return nil
 		},

@@ -39,10 +39,10 @@ type Checker interface {
 
 // Outliner is an Installer that knows the objects that an operator consists of.
 type Outliner interface {
-	// Tree returns the objects of an operator, and false if another program installed it.
-	Tree(Cluster, operator.Operator) (operator.Node, bool)
+	// Trees returns a function for the objects of an operator, and false if another program installed it.
+	Trees(Cluster) func(operator.Operator) (operator.Node, bool)
 
-	// TreeKinds are the kinds that only Tree reads.
+	// TreeKinds are the kinds that only Trees reads.
 	TreeKinds() []Kind
 }
 
@@ -158,7 +158,7 @@ func (all Installers) CheckKinds() []Kind {
 	return all.beyond(distinct(only[Checker](all), Checker.CheckKinds))
 }
 
-// TreeKinds returns the kinds that only Tree reads.
+// TreeKinds returns the kinds that only Trees reads.
 func (all Installers) TreeKinds() []Kind {
 	return all.beyond(distinct(only[Outliner](all), Outliner.TreeKinds))
 }
@@ -221,16 +221,22 @@ func (all Installers) describe(by func(Installer) []operator.Operator) []operato
 	return operator.Sorted(out)
 }
 
-// Tree returns the objects that an operator consists of.
-func (all Installers) Tree(c Cluster, op operator.Operator) operator.Node {
+// Trees returns a function for the objects that an operator consists of.
+func (all Installers) Trees(c Cluster) func(operator.Operator) operator.Node {
+	var trees []func(operator.Operator) (operator.Node, bool)
 	for _, outliner := range only[Outliner](all) {
-		if out, ok := outliner.Tree(c, op); ok {
-			return out
+		trees = append(trees, outliner.Trees(c))
+	}
+	return func(op operator.Operator) operator.Node {
+		for _, tree := range trees {
+			if out, ok := tree(op); ok {
+				return out
+			}
 		}
+		out := operator.Node{Name: "Operator " + op.Namespace + "/" + op.Name, State: string(op.State)}
+		if len(op.Blockers) > 0 {
+			out.State, out.Message = string(op.Blocked()), op.Blockers[0].Cause
+		}
+		return out
 	}
-	out := operator.Node{Name: "Operator " + op.Namespace + "/" + op.Name, State: string(op.State)}
-	if len(op.Blockers) > 0 {
-		out.State, out.Message = string(op.Blocked()), op.Blockers[0].Cause
-	}
-	return out
 }

@@ -64,7 +64,7 @@ func TestInstallers(t *testing.T) {
 	}
 	broken := operator.Operator{Namespace: "default", Name: "foo", Blockers: []operator.Blocker{{Impact: operator.Broken, Cause: "It is full"}}}
 	want := operator.Node{Name: "Operator default/foo", State: "Broken", Message: "It is full"}
-	if diff := cmp.Diff(want, all.Tree(Cluster{}, broken)); diff != "" {
+	if diff := cmp.Diff(want, all.Trees(Cluster{})(broken)); diff != "" {
 		t.Errorf("tree of an installer that does not know the objects: -want +got\n%s", diff)
 	}
 }

@@ -1,5 +1,5 @@
-// Package inventory describes the operators of a cluster as JSON, from objects that another program has read. The plugin for Headlamp runs it
-// in a browser. It is pure.
+// Package inventory describes the operators of all installers as JSON, for the command line and for the plugin for Headlamp, which runs it in
+// a browser. It is pure.
 package inventory
 
 import (
@@ -13,6 +13,7 @@ import (
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/installer/olmv0"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 // Installers find operators by the objects of a cluster.
@@ -88,7 +89,7 @@ type Cluster struct {
 
 // Inventory describes the operators of a cluster.
 type Inventory struct {
-	// Operators are sorted by namespace and name. Each has the fields of the JSON of `kubectl operator-status get`, and those of Outlined.
+	// Operators are sorted by namespace and name. Each has the fields of the JSON of `kubectl operator-status get`, and with Trees the field `tree`.
 	Operators []map[string]any `json:"operators"`
 
 	// Pods are the namespaces of workloads that do not run. Objects of kinds with Pods explain them.
@@ -110,10 +111,15 @@ func Describe(cluster []byte, now time.Time) ([]byte, error) {
 	if slices.ContainsFunc(out.Pods, func(namespace string) bool { return !slices.Contains(in.Pods, namespace) }) {
 		c.Unread = append(c.Unread, installer.ReplicaSets, installer.Pods)
 	}
-	for _, op := range Installers.Explain(c, operators, now) {
+	operators = Installers.Explain(c, operators, now)
+	var tree func(operator.Operator) operator.Node
+	if in.Trees {
+		tree = Installers.Trees(c)
+	}
+	for _, op := range operators {
 		object := Object(op)
-		if in.Trees {
-			object["tree"] = outline(Installers.Tree(c, op))
+		if tree != nil {
+			object["tree"] = outline(tree(op))
 		}
 		out.Operators = append(out.Operators, object)
 	}

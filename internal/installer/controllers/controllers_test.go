@@ -315,7 +315,7 @@ func TestTree(t *testing.T) {
 	if len(operators) != 1 {
 		t.Fatalf("got the operators %v", operators)
 	}
-	got, ok := Installer{}.Tree(c, operators[0])
+	got, ok := Installer{}.Trees(c)(operators[0])
 	want := operator.Node{Name: "Helm release foo/release", State: "Held", Message: "An audit", Children: []operator.Node{
 		{Name: "Deployment foo/operator", State: "Available", Children: []operator.Node{{Name: "1 CustomResourceDefinition", State: "Served"}}},
 		{Name: "Probe foo/probe", State: "Upgradeable=Unknown"},
@@ -325,7 +325,7 @@ func TestTree(t *testing.T) {
 		t.Errorf("found: %t, -want +got\n%s", ok, diff)
 	}
 	subscribed := operator.Operator{Namespace: "foo", Name: "subscribed", Reference: holdv1alpha1.SubscribedOperator("foo", "subscribed")}
-	if _, ok := (Installer{}).Tree(c, subscribed); ok {
+	if _, ok := (Installer{}).Trees(c)(subscribed); ok {
 		t.Error("it knows the objects of an operator of OLM")
 	}
 }
@@ -347,7 +347,7 @@ func TestExtensions(t *testing.T) {
 			if op.Installer != "OLM v1" || op.State != operator.NotInstalled || op.Unfinished == nil || !op.Unfinished.Broken {
 				t.Errorf("an operator that could not be installed is %+v", op)
 			}
-			if node, ok := (Installer{}).Tree(c, op); !ok || node.Name != "ClusterExtension absent" {
+			if node, ok := (Installer{}).Trees(c)(op); !ok || node.Name != "ClusterExtension absent" {
 				t.Errorf("its tree is %+v, %t", node, ok)
 			}
 		}

@@ -18,15 +18,20 @@ var _ installer.Outliner = Installer{}
 // TreeKinds implements installer.Outliner.
 func (Installer) TreeKinds() []installer.Kind { return nil }
 
-// Tree implements installer.Outliner: the workloads of an operator, the CustomResourceDefinitions that they serve, its Probes and its
+// Trees implements installer.Outliner: the workloads of an operator, the CustomResourceDefinitions that they serve, its Probes and its
 // UpgradeHolds.
-func (Installer) Tree(c installer.Cluster, op operator.Operator) (operator.Node, bool) {
+func (Installer) Trees(c installer.Cluster) func(operator.Operator) (operator.Node, bool) {
+	all := In(c)
+	return func(op operator.Operator) (operator.Node, bool) { return tree(c, all, op) }
+}
+
+func tree(c installer.Cluster, all []Controller, op operator.Operator) (operator.Node, bool) {
 	out := operator.Node{Name: rootOf(op.Reference), State: string(op.State)}
 	if len(op.Blockers) > 0 {
 		out.State, out.Message = string(op.Blocked()), op.Blockers[0].Cause
 	}
 	found := slices.ContainsFunc(installer.Values[olmv1.ClusterExtension](c), func(e olmv1.ClusterExtension) bool { return e.Reference() == op.Reference })
-	for _, w := range In(c) {
+	for _, w := range all {
 		if Owner(w.Workload) == op.Reference {
 			found = true
 			out.Children = append(out.Children, workloadNode(w, c))

@@ -66,6 +66,7 @@ type describedStep struct {
 // descriptionOf returns the description of a cluster with all fields of its operators.
 func descriptionOf(reason string, c Cluster, deployments ...appsv1.Deployment) description {
 	out := description{Reason: reason, Operators: []describedOperator{}}
+	tree := Trees(c, withDeployments(deployments))
 	for _, o := range Operators(c) {
 		to := describedOperator{
 			o.Namespace, o.Name, o.PlatformOperator, o.Package, o.Channel, o.Catalog, o.State, o.Installed, o.Version, o.UpToDate, o.Update, o.Upgradeable, nil,
@@ -82,7 +83,7 @@ func descriptionOf(reason string, c Cluster, deployments ...appsv1.Deployment) d
 			to.Blockers = append(to.Blockers, blocker)
 		}
 		out.Operators = append(out.Operators, to)
-		out.Trees = append(out.Trees, lines(Tree(c, withDeployments(deployments), o)))
+		out.Trees = append(out.Trees, lines(tree(o)))
 	}
 	return out
 }
@@ -107,7 +108,7 @@ func TestRandomClusters(t *testing.T) {
 					t.Fatalf("%s has a blocker without a cause: %+v", name, b)
 				}
 			}
-			Tree(in, withDeployments(nil), o)
+			Trees(in, withDeployments(nil))(o)
 		}
 	}
 }

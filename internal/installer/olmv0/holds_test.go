@@ -117,7 +117,9 @@ func TestUnreadyPlatformOperators(t *testing.T) {
 	subscription, version, source := sub("foo.v1", "foo.v1"), csv("foo.v1", "", olm.CSVPhaseSucceeded), catalog()
 	installed := []installer.Object{&subscription, &version, &source}
 	observing := composing("foo", platformv1alpha1.ReasonDegraded, nil)
-	observing.Status.Namespace = "default"
+	observing.Spec.ManagementPolicy, observing.Status.Namespace = platformv1alpha1.ManagementObserve, "default"
+	duplicate := composing("foo", platformv1alpha1.ReasonFailed, nil)
+	duplicate.Spec.Namespace = "default"
 	for name, tc := range map[string]struct {
 		reason    string
 		objects   []installer.Object
@@ -136,6 +138,10 @@ func TestUnreadyPlatformOperators(t *testing.T) {
 			"It composes nothing, and is about the operator of its package.", append(installed, observing), "",
 			[]string{"default/foo Running Waiting PlatformOperator foo"},
 		},
+		"Duplicate": {
+			"It is ignored, and says nothing about the operator of the older one.", append(installed, duplicate), "",
+			[]string{"default/foo Running", "default/foo NotInstalled Broken PlatformOperator foo"},
+		},
 		"Creating":       {"It takes some time.", append(installed, composing("bar", platformv1alpha1.ReasonCreating, &subscription)), "", []string{"default/foo Running"}},
 		"NoSubscription": {"It has not even that.", []installer.Object{composing("bar", platformv1alpha1.ReasonFailed, nil)}, "", []string{"bar/bar NotInstalled Broken PlatformOperator bar"}},
 		"Elsewhere":      {"It is to be installed in another namespace.", []installer.Object{composing("bar", platformv1alpha1.ReasonFailed, nil)}, "default", nil},
@@ -144,6 +150,9 @@ func TestUnreadyPlatformOperators(t *testing.T) {
 			all, c := installer.Installers{Installer{}}, installer.Cluster{Objects: tc.objects, Namespace: tc.namespace}
 			var got []string
 			for _, op := range all.Explain(c, all.Operators(c), time.Unix(300, 0)) {
+				if node := all.Trees(c)(op); node.Name != "PlatformOperator "+op.PlatformOperator && op.PlatformOperator != "" {
+					t.Errorf("the tree of operator %s begins with %s", op.Name, node.Name)
+				}
 				line := fmt.Sprintf("%s/%s %s", op.Namespace, op.Name, op.State)
 				for _, b := range op.Blockers {
 					line += fmt.Sprintf(" %s %s", b.Impact, b.By)

@@ -72,14 +72,15 @@ func withUnready(
 	c installer.Cluster, operators []operator.Operator, p *platformv1alpha1.PlatformOperator, unready *operator.Unfinished,
 ) []operator.Operator {
 	namespace := cmp.Or(p.Status.Namespace, p.GetNamespaceToInstallIn())
-	isOf := func(op operator.Operator) bool { // it has no composed object if it only observes
-		return op.PlatformOperator == p.Name || op.Namespace == namespace && op.Package != "" && op.Package == p.Spec.Package.Name
+	observes := p.Spec.ManagementPolicy == platformv1alpha1.ManagementObserve // and composes no object
+	isOf := func(op operator.Operator) bool {
+		return op.PlatformOperator == p.Name || observes && op.PlatformOperator == "" && op.Namespace == namespace && op.Package == p.Spec.Package.Name
 	}
 	if i := slices.IndexFunc(operators, isOf); i >= 0 {
 		if u := operators[i].Unfinished; u == nil || unready.Broken && !u.Broken {
 			operators[i].Unfinished = unready
 		}
-	} else if (c.Namespace == "" || c.Namespace == namespace) && !slices.Contains(c.Unread, Subscriptions) {
+	} else if !observes && (c.Namespace == "" || c.Namespace == namespace) && !slices.Contains(c.Unread, Subscriptions) {
 		operators = append(operators, operator.Operator{
 			Namespace: namespace, Name: p.Name, PlatformOperator: p.Name, Package: p.Spec.Package.Name, Channel: p.Spec.Package.Channel,
 			State: operator.NotInstalled, UpToDate: metav1.ConditionUnknown, Upgradeable: metav1.ConditionUnknown, Unfinished: unready,
@@ -141,12 +142,15 @@ func withHolds(c installer.Cluster, operators []operator.Operator) []operator.Op
 	return operators
 }
 
-// Tree implements installer.Outliner.
-func (i Installer) Tree(c installer.Cluster, op operator.Operator) (operator.Node, bool) {
-	if op.Installer != i.Name() {
-		return operator.Node{}, false
+// Trees implements installer.Outliner.
+func (i Installer) Trees(c installer.Cluster) func(operator.Operator) (operator.Node, bool) {
+	trees := Trees(clusterOf(c), c)
+	return func(op operator.Operator) (operator.Node, bool) {
+		if op.Installer != i.Name() {
+			return operator.Node{}, false
+		}
+		return trees(op), true
 	}
-	return Tree(clusterOf(c), c, op), true
 }
 
 // Runs implements installer.Runner.

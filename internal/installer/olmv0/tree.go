@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
@@ -15,28 +16,55 @@ import (
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
-// Tree returns the objects that an operator consists of: its PlatformOperator, Subscription, InstallPlan,
+// Trees returns a function for the objects that an operator consists of: its PlatformOperator, Subscription, InstallPlan,
 // ClusterServiceVersions, Deployments and Probe, and the pods and custom resources that block it. Healthy objects are only
 // counted if they may be many. workloads has the Deployments, and the objects of installer.PodKinds.
-func Tree(c Cluster, workloads installer.Cluster, op operator.Operator) operator.Node {
-	n := byNamespace(c)[op.Namespace]
-	out := operator.Node{Name: "Operator " + op.Namespace + "/" + op.Name, State: string(op.State)}
-	for _, name := range []string{op.Installed, op.Update} {
-		if csv := n.CSVs[name]; csv != nil {
-			out.Children = append(out.Children, n.csvNode(csv, workloads))
+func Trees(c Cluster, workloads installer.Cluster) func(operator.Operator) operator.Node {
+	out := outline{Cluster: c, spaces: byNamespace(c), workloads: workloads, deployments: map[types.NamespacedName][]*appsv1.Deployment{}}
+	for _, o := range workloads.Objects {
+		if d, ok := o.(*appsv1.Deployment); ok {
+			owner := types.NamespacedName{Namespace: d.Namespace, Name: d.Labels["olm.owner"]}
+			out.deployments[owner] = append(out.deployments[owner], d)
 		}
 	}
-	if sub := n.subscription(op.Name); sub != nil {
-		out = subscriptionNode(sub, op, n.planOf(sub), out.Children)
-	} else if len(out.Children) == 1 {
-		out = out.Children[0]
+	return out.tree
+}
+
+// outline holds the objects that operators consist of.
+type outline struct {
+	Cluster
+	spaces      map[string]*namespace
+	workloads   installer.Cluster
+	deployments map[types.NamespacedName][]*appsv1.Deployment // by their ClusterServiceVersions
+}
+
+func (o outline) tree(op operator.Operator) operator.Node {
+	out := operator.Node{Name: "Operator " + op.Namespace + "/" + op.Name, State: string(op.State)}
+	if n := o.spaces[op.Namespace]; n != nil {
+		out = o.treeIn(n, op, out)
 	}
-	for i := range c.PlatformOperators {
-		if p := &c.PlatformOperators[i]; p.Name == op.PlatformOperator {
+	for i := range o.PlatformOperators {
+		if p := &o.PlatformOperators[i]; p.Name == op.PlatformOperator {
 			return platformOperatorNode(p, out)
 		}
 	}
 	return out
+}
+
+// treeIn returns the tree of an operator with the objects of its namespace. root is for one of which there are none.
+func (o outline) treeIn(n *namespace, op operator.Operator, root operator.Node) operator.Node {
+	for _, name := range []string{op.Installed, op.Update} {
+		if csv := n.CSVs[name]; csv != nil {
+			root.Children = append(root.Children, o.csvNode(n, csv))
+		}
+	}
+	if sub := n.subscription(op.Name); sub != nil {
+		return subscriptionNode(sub, op, n.planOf(sub), root.Children)
+	}
+	if len(root.Children) == 1 {
+		return root.Children[0]
+	}
+	return root
 }
 
 func (n *namespace) subscription(name string) *v1alpha1.Subscription {
@@ -95,12 +123,12 @@ func planMessage(plan *olm.InstallPlan) string {
 	return out
 }
 
-func (n *namespace) csvNode(csv *v1alpha1.ClusterServiceVersion, workloads installer.Cluster) operator.Node {
+func (o outline) csvNode(n *namespace, csv *v1alpha1.ClusterServiceVersion) operator.Node {
 	out := operator.Node{Name: "ClusterServiceVersion " + csv.Namespace + "/" + csv.Name, State: string(csv.Status.Phase)}
 	if csv.Status.Phase != olm.CSVPhaseSucceeded {
 		out.Message = csv.Status.Message
 	}
-	out.Children = deploymentNodes(csv, workloads)
+	out.Children = deploymentNodes(o.deployments[nameOf(csv)], o.workloads)
 	if condition := n.OperatorConditions[csv.Name]; condition != nil {
 		out.Children = append(out.Children, conditionNodes(condition)...)
 	}
@@ -110,15 +138,11 @@ func (n *namespace) csvNode(csv *v1alpha1.ClusterServiceVersion, workloads insta
 	return out
 }
 
-// deploymentNodes returns the Deployments of a ClusterServiceVersion. Those that run as declared are counted.
-func deploymentNodes(csv *v1alpha1.ClusterServiceVersion, c installer.Cluster) []operator.Node {
+// deploymentNodes returns Deployments. Those that run as declared are counted.
+func deploymentNodes(of []*appsv1.Deployment, c installer.Cluster) []operator.Node {
 	var out []operator.Node
 	available := 0
-	for _, o := range c.Objects {
-		d, ok := o.(*appsv1.Deployment)
-		if !ok || d.Namespace != csv.Namespace || d.Labels["olm.owner"] != csv.Name {
-			continue
-		}
+	for _, d := range of {
 		if node := installer.WorkloadNode(d, c); node != nil {
 			out = append(out, *node)
 		} else {

@@ -147,7 +147,7 @@ func TestTree(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			goldens.Check(t, name, descriptionOf(tc.reason, tc.in, tc.deployments...))
-			if diff := cmp.Diff(tc.want, lines(Tree(tc.in, withDeployments(tc.deployments), Operators(tc.in)[0]))); diff != "" {
+			if diff := cmp.Diff(tc.want, lines(Trees(tc.in, withDeployments(tc.deployments))(Operators(tc.in)[0]))); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
@@ -157,7 +157,7 @@ func TestTree(t *testing.T) {
 // TestTreeOfOthers verifies that the tree of an operator that OLM did not install is left to others, also in a namespace where OLM has nothing.
 func TestTreeOfOthers(t *testing.T) {
 	op := operator.Operator{Namespace: "foo", Name: "foo", Installer: "Helm"}
-	if out, ok := (Installer{}).Tree(installer.Cluster{}, op); ok {
+	if out, ok := (Installer{}).Trees(installer.Cluster{})(op); ok {
 		t.Errorf("got %+v", out)
 	}
 }

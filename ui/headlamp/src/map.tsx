@@ -8,7 +8,7 @@ import { makeCustomResourceClass } from '@kinvolk/headlamp-plugin/lib/Crd';
 import { KubeObject } from '@kinvolk/headlamp-plugin/lib/K8s/cluster';
 import { Typography } from '@mui/material';
 import { useMemo } from 'react';
-import { objectNamed } from './components/links';
+import { definitions, objectNamed } from './components/links';
 import { Graph, graph, GraphNode, isCounted, objectsOf, uids } from './inventory/graph';
 import { allKinds, Cluster, Node } from './inventory/inventory';
 import { levelOf } from './inventory/level';
@@ -23,20 +23,20 @@ export const mapSource: GraphSource = {
 };
 
 function useMap() {
-  const loaded = useOperators();
+  const loaded = useOperators({ trees: true });
   // A new graph has the map arrange all nodes anew.
   return useMemo(
     () => mapOf(loaded),
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [JSON.stringify(loaded.operators)]
+    [JSON.stringify(loaded.operators), loaded.failure]
   );
 }
 
 /** Returns the map of all operators; null until they are loaded. */
 export function mapOf(loaded: Loaded): Pick<MapNode, 'nodes' | 'edges'> | null {
-  const { cluster, operators, objects } = loaded;
+  const { cluster, operators, objects, failure } = loaded;
   if (!cluster || !operators) {
-    return null;
+    return failure ? { nodes: [], edges: [] } : null;
   }
   const trees = operators.flatMap((o): Node[] => (o.tree ? [o.tree] : []));
   const { nodes, edges } = graph(trees, uids(cluster));
@@ -60,7 +60,7 @@ function mapNodes(nodes: Graph['nodes'], objects: KubeObject[], cluster: Cluster
     return {
       id: n.id,
       kubeObject,
-      customResourceDefinition: n.resource ?? (kubeObject && definitionOf(kubeObject)),
+      customResourceDefinition: n.resource ?? definitions[kubeObject?.kind ?? ''],
       label: shortened(ref?.name ?? n.name),
       subtitle: [ref?.kind, level !== 'success' && n.state].filter(Boolean).join(': '),
       status: level || undefined,
@@ -92,12 +92,6 @@ function objectOf(n: GraphNode, read?: object, cluster?: string): KubeObject | u
     });
   const metadata = { name, namespace, uid: n.id, creationTimestamp: '' };
   return new type({ kind, metadata, ...read } as never, cluster) as KubeObject;
-}
-
-/** Returns the name of the CustomResourceDefinition of an object of OLM or operator-status. */
-function definitionOf(object: KubeObject): string | undefined {
-  const k = allKinds.find(k => k.kind === object.kind && k.group.includes('.'));
-  return k && `${k.plural.toLowerCase()}.${k.group}`;
 }
 
 /** Returns a name that a node of the map has room for. The names of ClusterServiceVersions differ at their ends. */

@@ -56,12 +56,21 @@ export interface Loaded {
   objects: Map<string, KubeObject[]>;
 }
 
-/** Reads and watches the objects that describe operators, of one namespace or of all, and describes these. */
-export function useOperators(namespace?: string): Loaded {
+/**
+ * Reads and watches the objects that describe operators, of one namespace or of all, and describes
+ * these, with their trees if asked to.
+ */
+export function useOperators({
+  namespace,
+  trees,
+}: {
+  namespace?: string;
+  trees?: boolean;
+}): Loaded {
   const [inventory, setInventory] = useState<Inventory>();
   const [failure, setFailure] = useState<Error>();
-  // Several clusters may be selected. The pages are about the first.
-  const name = K8s.useCluster() ?? undefined;
+  // The pages are about the first of several clusters.
+  const [name] = K8s.useSelectedClusters();
   const polled = usePolled(name, namespace, inventory?.pods);
   const all = useWatched(name, namespace, polled?.unread ?? []);
   const unread = [...all.unread, ...(polled?.unread ?? []).filter(u => !isWatched(u.kind))];
@@ -75,7 +84,7 @@ export function useOperators(namespace?: string): Loaded {
       unread: unread.filter(u => u.why !== 'Missing').map(u => u.kind.plural),
       namespace,
       pods: polled.pods,
-      trees: true,
+      trees,
     };
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [all.key, polled, namespace]);
@@ -114,7 +123,7 @@ function useLatest(
   }, [cluster]);
 }
 
-/** Reads and watches the kinds that are worth it. Headlamp tries for seconds to read those that cannot be, which are known. */
+/** Watches kinds. Headlamp retries for seconds what cannot be read; known has that already. */
 function useWatched(cluster: string | undefined, namespace: string | undefined, known: Unread[]) {
   const entries: [string, KubeObject[]][] = [];
   const unread: Unread[] = [];
@@ -127,20 +136,21 @@ function useWatched(cluster: string | undefined, namespace: string | undefined, 
     const { items, error } = k.class.useList({ ...query, cluster, labelSelector: k.selector });
     key.push(items, error?.status);
     const failure = known.find(u => u.kind.plural === k.plural);
-    if (items?.length || (items && !error)) {
-      entries.push([k.plural, items]);
-    } else if (failure) {
-      unread.push(failure);
-    } else if (error) {
+    if (items) {
+      entries.push([k.plural, items]); // those of some namespaces, if there is an error
+    }
+    if (error) {
       unread.push({ kind: k, why: whyOf(error.status), message: error.message });
-    } else {
+    } else if (failure && !items) {
+      unread.push(failure);
+    } else if (!items) {
       pending = true;
     }
   }
   return { entries, unread, pending, key: useVersion(key) };
 }
 
-/** Returns a number that is another one when one of some values is. */
+/** Returns a number that changes whenever one of the values does. */
 function useVersion(values: unknown[]): number {
   const last = useRef<{ values: unknown[]; version: number }>({ values: [], version: 0 });
   if (values.some((v, i) => v !== last.current.values[i])) {
@@ -166,12 +176,15 @@ function usePolled(
   const of = pods.join(' ');
   useEffect(() => {
     let timer: number | undefined;
+    let first = true;
     let left = false;
     const poll = async () => {
       // Nobody sees a page that is hidden.
-      const read = document.hidden
-        ? undefined
-        : await readAll(cluster, namespace, of ? of.split(' ') : []);
+      const read =
+        first || !document.hidden
+          ? await readAll(cluster, namespace, of ? of.split(' ') : [])
+          : undefined;
+      first = false;
       if (!left) {
         setOut(before => read ?? before);
         timer = window.setTimeout(poll, interval);

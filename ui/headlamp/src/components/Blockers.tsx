@@ -69,7 +69,7 @@ function BlockerCard({ blocker: b, probe }: { blocker: Blocker; probe?: Probe })
 }
 
 /** Lists the custom resources that block, with the conditions that decide so. */
-export function BlockingResources({ resources }: { resources: ProbeResource[] }) {
+function BlockingResources({ resources }: { resources: ProbeResource[] }) {
   return (
     <Box component="ul" aria-label="Blocking custom resources" sx={{ my: 0, pl: 3 }}>
       {resources

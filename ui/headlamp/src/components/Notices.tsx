@@ -28,3 +28,12 @@ export function Notices({ unread }: { unread: Unread[] }) {
     </>
   );
 }
+
+/** Shows why operators cannot be described, if so. What was described before may be outdated. */
+export function Failure({ error }: { error?: Error }) {
+  return error ? (
+    <Alert severity="error" sx={{ my: 1 }}>
+      The operators cannot be described: {error.message}
+    </Alert>
+  ) : null;
+}

@@ -18,7 +18,7 @@ import { Blockers, Cards } from './Blockers';
 import { History } from './History';
 import { ConditionLabel, StateLabel } from './labels';
 import { ObjectLink } from './links';
-import { Notices } from './Notices';
+import { Failure, Notices } from './Notices';
 import { Tree } from './Tree';
 
 /** The page of one operator. */
@@ -29,13 +29,10 @@ export function OperatorPage() {
 }
 
 function OperatorOf({ namespace, name }: { namespace: string; name: string }) {
-  const loaded = useOperators(namespace);
+  const loaded = useOperators({ namespace, trees: true });
   const { cluster, operators, failure } = loaded;
-  if (failure) {
-    throw failure; // Headlamp shows it in place of the page
-  }
   if (!cluster || !operators) {
-    return <Loader title={`Loading operator ${name}`} />;
+    return failure ? <Failure error={failure} /> : <Loader title={`Loading operator ${name}`} />;
   }
   const operator = operators.find(
     ({ metadata }) => metadata.namespace === namespace && metadata.name === name
@@ -55,6 +52,7 @@ function OperatorOf({ namespace, name }: { namespace: string; name: string }) {
       operator={operator}
       cluster={cluster}
       unread={loaded.unread}
+      failure={failure}
       actions={actionsOf(operator, loaded)}
     />
   );
@@ -64,6 +62,7 @@ export function OperatorDetails(props: {
   operator: Operator;
   cluster: Cluster;
   unread: Unread[];
+  failure?: Error;
   actions: Action[];
 }) {
   const { operator: o, cluster, unread, actions } = props;
@@ -87,6 +86,7 @@ export function OperatorDetails(props: {
           ],
         }}
       >
+        <Failure error={props.failure} />
         <Notices unread={unread} />
         <NameValueTable
           rows={[

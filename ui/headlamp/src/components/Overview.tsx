@@ -4,7 +4,7 @@ import { useMemo, useState } from 'react';
 import { awaitsApproval, Operator, updateVersion } from '../inventory/inventory';
 import { Unread, useOperators } from '../resources';
 import { Age, ConditionLabel, ImpactLabel, StateLabel, UnknownLabel } from './labels';
-import { Notices } from './Notices';
+import { Failure, Notices } from './Notices';
 
 /** What the overview counts. A count filters the table. */
 const counts: { label: string; color?: string; has: (o: Operator) => boolean }[] = [
@@ -17,14 +17,13 @@ const counts: { label: string; color?: string; has: (o: Operator) => boolean }[]
 
 /** The page with all operators of the cluster. */
 export function Overview() {
-  const { operators, unread, failure } = useOperators();
-  if (failure) {
-    throw failure; // Headlamp shows it in place of the page
-  }
-  return operators ? (
-    <OperatorList operators={operators} unread={unread} />
-  ) : (
-    <Loader title="Loading operators" />
+  const { operators, unread, failure } = useOperators({});
+  return (
+    <>
+      <Failure error={failure} />
+      {operators && <OperatorList operators={operators} unread={unread} />}
+      {!operators && !failure && <Loader title="Loading operators" />}
+    </>
   );
 }
 

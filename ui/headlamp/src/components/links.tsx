@@ -4,7 +4,7 @@ import { allKinds } from '../inventory/inventory';
 import { Reference } from '../inventory/objects';
 
 /** The CustomResourceDefinitions of the kinds that describe operators. */
-const crds = Object.fromEntries(
+export const definitions = Object.fromEntries(
   allKinds
     .filter(k => k.group.includes('.') && !k.group.endsWith('.k8s.io'))
     .map(k => [k.kind, `${k.plural.toLowerCase()}.${k.group}`])
@@ -22,7 +22,7 @@ interface ObjectLinkProps {
 export function ObjectLink({ object, children }: ObjectLinkProps) {
   const { kind = '', namespace, name = '', resource } = object;
   const text = children ?? `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
-  const crd = resource ?? crds[kind];
+  const crd = resource ?? definitions[kind];
   if (routes[kind] && !resource) {
     return (
       <Link routeName={routes[kind]} params={{ namespace, name }}>

@@ -13,7 +13,7 @@ export interface GraphNode extends Omit<Node, 'children'> {
   depth: number;
 }
 
-export interface GraphEdge {
+interface GraphEdge {
   id: string;
   source: string;
   target: string;

@@ -101,7 +101,7 @@ export interface Inventory {
 /** A question to the worker, and its answer. */
 export interface Question {
   id: number;
-  /** Where the program is. The first question has it. */
+  /** Where the program is. The first question to a worker has it. */
   program?: string;
   cluster: Uint8Array;
 }
@@ -122,7 +122,7 @@ let worker: globalThis.Worker | undefined;
 let questions = 0;
 
 /** Describes the operators of a cluster. */
-export function describe(cluster: Cluster): Promise<Inventory> {
+export async function describe(cluster: Cluster): Promise<Inventory> {
   const question: Question = { id: questions++, cluster: encode(cluster) };
   if (!worker) {
     worker = started();
@@ -146,6 +146,9 @@ function started(): globalThis.Worker {
     }
   };
   out.onerror = ({ message }) => {
+    if (worker !== out) {
+      return;
+    }
     waiting.forEach(w => w.reject(new Error(message)));
     waiting.clear();
     out.terminate();
@@ -154,7 +157,7 @@ function started(): globalThis.Worker {
   return out;
 }
 
-/** Fields that nothing is told by, and that may be large. */
+/** Fields that no description uses, and that may be large. */
 const dropped = new Set([
   'fieldsV1',
   'kubectl.kubernetes.io/last-applied-configuration',

@@ -26,7 +26,7 @@ export interface Reference {
 }
 
 /** A condition of a ClusterServiceVersion. OLM's are its past phases, and have no type. */
-export interface Phase {
+interface Phase {
   type?: string;
   status?: Status;
   phase?: string;
@@ -39,10 +39,6 @@ export interface ClusterServiceVersion {
   metadata: Metadata;
   spec?: { replaces?: string };
   status?: {
-    phase?: string;
-    reason?: string;
-    message?: string;
-    lastTransitionTime?: string | null;
     conditions?: Phase[] | null;
     lastTransitions?: Phase[] | null;
   };
@@ -50,10 +46,9 @@ export interface ClusterServiceVersion {
 
 export interface InstallPlan {
   metadata: Metadata;
-  spec?: { approval?: string; approved?: boolean; clusterServiceVersionNames?: string[] | null };
+  spec?: { clusterServiceVersionNames?: string[] | null };
   status?: {
     phase?: string;
-    message?: string;
     conditions?: Condition[] | null;
   };
 }
@@ -86,7 +81,6 @@ export interface Probe {
 export interface ComposedResource {
   name?: string;
   reference?: Reference;
-  synced?: boolean;
   ready?: boolean;
   reason?: string;
   message?: string;
@@ -104,11 +98,6 @@ export function find(
   type: string
 ): Condition | undefined {
   return conditions?.find(c => c.type === type);
-}
-
-/** Returns `<namespace>/<name>`. */
-export function nameOf(object: { metadata: Metadata }): string {
-  return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
 export const allowUpgrade = 'operatorstatus.io/allow-upgrade';
