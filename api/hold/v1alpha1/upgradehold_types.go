@@ -28,12 +28,17 @@ const (
 	// the API server knows from its start: without the kind of its parameters, a policy denies everything that it matches.
 	LabelDenies = "operatorstatus.io/denies"
 
-	// DeniesInstallPlans, DeniesRevisions, DeniesWorkloads and DeniesDefinitions are the values of LabelDenies, by the objects that an
-	// installer writes for an update.
+	// DeniesInstallPlans is the value of LabelDenies for the InstallPlans of OLM.
 	DeniesInstallPlans = "installplans"
-	DeniesRevisions    = "revisions"
-	DeniesWorkloads    = "workloads"
-	DeniesDefinitions  = "definitions"
+
+	// DeniesRevisions is the value of LabelDenies for the records of Helm's and OLM v1's revisions.
+	DeniesRevisions = "revisions"
+
+	// DeniesWorkloads is the value of LabelDenies for the images of workloads.
+	DeniesWorkloads = "workloads"
+
+	// DeniesDefinitions is the value of LabelDenies for the schemas of CustomResourceDefinitions.
+	DeniesDefinitions = "definitions"
 )
 
 // Installer is a program that installs operators.
