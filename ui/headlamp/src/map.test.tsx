@@ -11,6 +11,8 @@ import { cluster, operators } from './components/testdata';
 import { mapOf } from './map';
 import { watched } from './resources';
 
+vi.setConfig({ testTimeout: 120_000 }); // a machine may be busy
+
 /** Returns the test data as Headlamp has it. */
 function loaded() {
   const objects = new Map<string, KubeObject[]>();

@@ -166,7 +166,10 @@ interface Polled {
   pods: string[];
 }
 
-/** Reads the other kinds again and again, and those about pods in some namespaces. Of kinds that are watched it finds out whether they can be read. */
+/**
+ * Reads the other kinds again and again, and those about pods in some namespaces. Of kinds that are
+ * watched it finds out whether they can be read.
+ */
 function usePolled(
   cluster: string | undefined,
   namespace: string | undefined,

@@ -11,6 +11,7 @@ import { allKinds, Kind, Operator } from '../inventory/inventory';
 import { PlatformOperator, Probe } from '../inventory/objects';
 import { isOurs, Unread } from '../resources';
 import { ConfirmedButton } from './ActionButton';
+import { Failure } from './Notices';
 import { OperatorDetails } from './OperatorPage';
 import { OperatorList } from './Overview';
 import { PlatformOperatorDetails } from './PlatformOperatorPage';
@@ -62,6 +63,11 @@ export const NotInstalled: StoryObj = {
       ]}
     />
   ),
+};
+
+/** The program does not run. */
+export const NotDescribed: StoryObj = {
+  render: () => <Failure error={new Error('out of memory')} />,
 };
 
 function details(name: string, changes: Partial<Operator> = {}) {

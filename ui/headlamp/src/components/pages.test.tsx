@@ -3,10 +3,14 @@ import '..';
 import { setStore } from '@kinvolk/headlamp-plugin/lib/lib/router/createRouteURL';
 import store from '@kinvolk/headlamp-plugin/lib/redux/stores/store';
 import { composeStories } from '@storybook/react';
-import { cleanup, render, screen, within } from '@testing-library/react';
+import { cleanup, configure, render, screen, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import * as stories from './pages.stories';
+
+// A machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
+configure({ asyncUtilTimeout: 60_000 });
 
 const composed = composeStories(stories);
 

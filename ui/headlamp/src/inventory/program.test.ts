@@ -2,10 +2,12 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { cluster, operators } from '../components/testdata';
 import { encode } from './inventory';
 import { start } from './program';
+
+vi.setConfig({ testTimeout: 120_000 }); // a machine may be busy
 
 const file = path.resolve(__dirname, '../../bin/inventory.wasm.gz');
 
