@@ -12,6 +12,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
+	"github.com/operator-status/operator-status/internal/test/builder"
 	"github.com/operator-status/operator-status/internal/test/testcatalog"
 )
 
@@ -33,6 +34,7 @@ func TestUI(t *testing.T) {
 func createStory(t *testing.T) {
 	t.Helper()
 	cluster.StartManager(t, "--catalog-dir="+t.TempDir())
+	cluster.Apply(t, "", builder.CRD("invoices", "billing.example.com"))
 	cluster.Apply(t, "billing", release)
 	offer(t, "1.0.0")
 	subs := map[string]*v1alpha1.Subscription{}
@@ -62,20 +64,11 @@ func createStory(t *testing.T) {
 	awaitCondition(t, subs["cache"], v1alpha1.SubscriptionInstallPlanAwaitingManualApproval)
 }
 
-// release is a release of Helm with an operator.
+// release is a release of Helm with an operator of invoices.
 const release = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: billing}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: invoices.billing.example.com}
-spec:
-  group: billing.example.com
-  names: {plural: invoices, singular: invoice, kind: Invoice, listKind: InvoiceList}
-  scope: Namespaced
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

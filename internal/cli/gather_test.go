@@ -9,10 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
 
-	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/installer/flux"
-	"github.com/operator-status/operator-status/internal/installer/olmv0"
+	"github.com/operator-status/operator-status/internal/inventory"
 )
 
 // TestGathered verifies that an archive has every kind that commands read, also that of a namespace if these have none: a kind that is missing
@@ -31,7 +30,7 @@ func TestGathered(t *testing.T) {
 		there.Insert(resource.GroupResource())
 		everywhere.Insert(resource.GroupResource()) // they are read by kind, without a namespace if they have none
 	}
-	o := &options{installers: installer.Installers{olmv0.Installer{}, controllers.Installer{}}}
+	o := &options{installers: inventory.Installers}
 	for _, kind := range o.kinds() {
 		if resource, _ := meta.UnsafeGuessKindToResource(kind.GroupVersionKind); !there.Has(resource.GroupResource()) {
 			t.Errorf("gather leaves out %s", resource.GroupResource())

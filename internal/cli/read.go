@@ -61,9 +61,10 @@ func (o *options) read(ctx context.Context, namespace string, more ...installer.
 	if err != nil {
 		return installer.Cluster{}, err
 	}
-	out, err := readAll(ctx, c, append(o.installers.Kinds(), more...), namespace)
+	kinds := append(o.installers.Kinds(), more...)
+	out, err := readAll(ctx, c, kinds, namespace)
 	var rules []string
-	for _, k := range append(o.installers.Kinds(), more...) {
+	for _, k := range kinds {
 		switch {
 		case !slices.Contains(out.Unread, k.Plural):
 		case !k.Background:

@@ -83,7 +83,7 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 		if r := all.stopped(*op, c, own); r != nil {
 			op.State = operator.Stopped
 			found = append(found, r.start())
-		} else if slices.ContainsFunc(own, func(r rollout) bool { return r.failed(c, now) }) && all.failed(*op, c, now) {
+		} else if all.failed(*op, c, own, now) {
 			op.State = operator.Failed
 		}
 		if op.Installed != "" {
@@ -168,26 +168,28 @@ func (all Installers) stopped(op operator.Operator, c Cluster, own []rollout) *r
 	return &own[i]
 }
 
-// failed reports whether a workload of an operator's version has failed. The next version may have taken over the workloads of that.
-func (all Installers) failed(op operator.Operator, c Cluster, now time.Time) bool {
-	if op.State != operator.Running && op.State != operator.Installing {
+// failed reports whether one of an operator's rollouts has failed, and is of the version that runs. The next version may have taken over
+// the workloads of that.
+func (all Installers) failed(op operator.Operator, c Cluster, own []rollout, now time.Time) bool {
+	own = slices.DeleteFunc(slices.Clone(own), func(r rollout) bool { return !r.failed(c, now) })
+	if len(own) == 0 || op.State != operator.Running && op.State != operator.Installing {
 		return false
 	}
 	for _, version := range []string{op.Installed, op.Update} {
 		op.Installed, op.Update = version, ""
-		found, failed := false, false
-		for _, o := range c.Objects {
-			if w, ok := WorkloadOf(o); ok && all.runs(op, w) {
-				r := rolloutOf(o)
-				r.workload = w
-				found, failed = true, failed || r.failed(c, now)
-			}
-		}
-		if found {
-			return failed
+		if all.haveWorkload(op, c) {
+			return len(all.of(op, own)) > 0
 		}
 	}
 	return false
+}
+
+// haveWorkload reports whether an operator runs in a workload of a cluster.
+func (all Installers) haveWorkload(op operator.Operator, c Cluster) bool {
+	return slices.ContainsFunc(c.Objects, func(o Object) bool {
+		w, ok := WorkloadOf(o)
+		return ok && all.runs(op, w)
+	})
 }
 
 // failed reports whether a workload has failed that is to run: its controller has given up on it, or it has run, and its pods are broken.

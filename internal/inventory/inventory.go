@@ -119,7 +119,7 @@ func Describe(cluster []byte, now time.Time) ([]byte, error) {
 	for _, op := range operators {
 		object := Object(op)
 		if tree != nil {
-			object["tree"] = outline(tree(op))
+			object["tree"] = sanitize(outline(tree(op)))
 		}
 		out.Operators = append(out.Operators, object)
 	}

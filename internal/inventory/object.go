@@ -71,7 +71,7 @@ func blockerObject(b operator.Blocker) map[string]any {
 	return out
 }
 
-// outline returns a tree as the value of a JSON object.
+// outline returns a tree as the value of a JSON object. Its texts are not safe to show.
 func outline(n operator.Node) map[string]any {
 	out := map[string]any{"name": n.Name, "state": n.State}
 	for field, value := range map[string]string{"message": n.Message, "resource": n.Resource} {
@@ -86,7 +86,6 @@ func outline(n operator.Node) map[string]any {
 	if len(children) > 0 {
 		out["children"] = children
 	}
-	sanitize(out)
 	return out
 }
 
