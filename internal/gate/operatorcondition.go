@@ -31,6 +31,14 @@ func (in Inputs) operatorHold() *Hold {
 	}
 }
 
+// IsHolding reports whether an OperatorCondition holds the updates of its operator.
+func IsHolding(oc *operatorsv2.OperatorCondition) bool {
+	if override := overrideOf(oc); override != nil {
+		return override.Status != metav1.ConditionTrue
+	}
+	return Inputs{OperatorCondition: oc}.operatorHold() != nil
+}
+
 // Waiver is why the OperatorCondition must not hold an update, regardless of the Probe.
 type Waiver struct {
 	Reason  string

@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 func probeWith(status metav1.ConditionStatus) *v1alpha1.Probe {
@@ -37,6 +39,33 @@ func hiding(p *v1alpha1.Probe) *v1alpha1.Probe {
 func owned(p *v1alpha1.Probe) *v1alpha1.Probe {
 	p.Spec = &v1alpha1.ProbeSpec{}
 	return p
+}
+
+// TestIsHolding verifies that it agrees with the gate.
+func TestIsHolding(t *testing.T) {
+	busy := entry(metav1.ConditionFalse, "Migrating", "", 0)
+	cases := map[string]struct {
+		reason                string
+		conditions, overrides []metav1.Condition
+		want                  bool
+	}{
+		"Silent":     {reason: "An operator that reports nothing may be updated."},
+		"Ready":      {reason: "It says so.", conditions: []metav1.Condition{entry(metav1.ConditionTrue, "Ready", "", 0)}},
+		"Unknown":    {reason: "As in OLM, Unknown does not hold.", conditions: []metav1.Condition{entry(metav1.ConditionUnknown, "Ready", "", 0)}},
+		"Busy":       {reason: "It says so.", conditions: []metav1.Condition{busy}, want: true},
+		"Gate":       {reason: "operator-status repeats a Probe.", conditions: []metav1.Condition{entry(metav1.ConditionFalse, v1alpha1.ReasonProbeNotUpgradeable, "", 0)}},
+		"Overridden": {reason: "An admin decides otherwise.", conditions: []metav1.Condition{busy}, overrides: []metav1.Condition{entry(metav1.ConditionTrue, "Anyway", "", 0)}},
+		"Held":       {reason: "An admin holds the updates.", overrides: []metav1.Condition{entry(metav1.ConditionFalse, "Audit", "", 0)}, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			oc := &operatorsv2.OperatorCondition{Spec: operatorsv2.OperatorConditionSpec{Conditions: tc.conditions, Overrides: tc.overrides}}
+			decided := Evaluate(Inputs{Running: &operator.Version{Ref: operator.Ref{Name: "foo.v1"}}, Target: "foo.v2", OperatorCondition: oc}).Held
+			if got := IsHolding(oc); got != tc.want || decided != tc.want {
+				t.Errorf("%s\ngot %t, and the gate decides %t", tc.reason, got, decided)
+			}
+		})
+	}
 }
 
 func TestUpgradeable(t *testing.T) {

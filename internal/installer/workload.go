@@ -29,6 +29,9 @@ type Workload struct {
 	// Images are those of its containers, sorted.
 	Images []string
 
+	// Condition is the name of the OperatorCondition that its containers write, or empty.
+	Condition string
+
 	// State is whether it runs. It is Failed if its controller has given up on that.
 	State operator.State
 
@@ -41,6 +44,9 @@ type Workload struct {
 	// Controlled is true if it belongs to another object, whose controller updates it.
 	Controlled bool
 }
+
+// EnvOperatorCondition is the environment variable by which OLM names its OperatorCondition to an operator.
+const EnvOperatorCondition = "OPERATOR_CONDITION_NAME"
 
 // WorkloadOf returns the Workload of an object, and false if it is of another kind.
 func WorkloadOf(o Object) (Workload, bool) {
@@ -74,6 +80,11 @@ func WorkloadOf(o Object) (Workload, bool) {
 	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		out.Images = append(out.Images, c.Image)
+		for _, v := range c.Env {
+			if v.Name == EnvOperatorCondition && out.Condition == "" {
+				out.Condition = v.Value
+			}
+		}
 	}
 	slices.Sort(out.Images)
 	out.Images = slices.Compact(out.Images)
@@ -82,9 +93,14 @@ func WorkloadOf(o Object) (Workload, bool) {
 		out.ServiceAccount = "default"
 	}
 	_, labelled := out.Labels["olm.owner"]
-	out.OfCSV = labelled && slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.Kind == v1alpha1.ClusterServiceVersionKind })
+	out.OfCSV = labelled && OfCSV(o)
 	out.Controlled = metav1.GetControllerOf(o) != nil
 	return out, true
+}
+
+// OfCSV reports whether a ClusterServiceVersion owns an object.
+func OfCSV(o metav1.Object) bool {
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.Kind == v1alpha1.ClusterServiceVersionKind })
 }
 
 // begins reports whether no revision of a Deployment has been rolled out. Its controller keeps that in a condition, also while it is scaled
@@ -144,6 +160,9 @@ type Installed struct {
 	// Accounts are the names of the service accounts that it runs as, in order of preference.
 	Accounts []string
 
+	// Conditions are the OperatorConditions in which it may report itself.
+	Conditions []types.NamespacedName
+
 	// Retry is how to have the installer try again at once, or nil.
 	Retry *Retry
 
@@ -191,6 +210,18 @@ func RetryOf(workloads []Workload) *Retry {
 // ReportsDenied reports whether a message of an installer is about an update that one of the policies denied.
 func ReportsDenied(message string) bool {
 	return strings.Contains(message, "denied request: The update ")
+}
+
+// ConditionsOf returns the OperatorConditions of workloads.
+func ConditionsOf(workloads []Workload) []types.NamespacedName {
+	var out []types.NamespacedName
+	for _, w := range workloads {
+		name := types.NamespacedName{Namespace: w.Namespace, Name: w.Condition}
+		if w.Condition != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // AccountsOf returns the names of the service accounts that workloads run as, each once, in their order.

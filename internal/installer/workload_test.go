@@ -3,8 +3,11 @@ package installer
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestOfCSV verifies that the label of OLM alone, which users may set, does not make a workload one of a ClusterServiceVersion.
@@ -16,6 +19,31 @@ func TestOfCSV(t *testing.T) {
 	d.OwnerReferences = []metav1.OwnerReference{{Kind: "ClusterServiceVersion", Name: "foo.v1"}}
 	if w, _ := WorkloadOf(d); !w.OfCSV {
 		t.Error("it belongs to its ClusterServiceVersion")
+	}
+}
+
+// TestConditionsOf verifies which OperatorConditions workloads name in the environment of a container.
+func TestConditionsOf(t *testing.T) {
+	named := func(name string, containers ...corev1.Container) *appsv1.Deployment {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+		d.Spec.Template.Spec.Containers = containers
+		return d
+	}
+	with := func(variable, value string) corev1.Container {
+		return corev1.Container{Env: []corev1.EnvVar{{Name: "OTHER", Value: "other"}, {Name: variable, Value: value}}}
+	}
+	var workloads []Workload
+	for _, d := range []*appsv1.Deployment{
+		named("none", with("OPERATOR_NAME", "none")), named("first", corev1.Container{}, with("OPERATOR_CONDITION_NAME", "foo")),
+		named("same", with("OPERATOR_CONDITION_NAME", "foo")), named("by-reference", with("OPERATOR_CONDITION_NAME", "")),
+		named("two", with("OPERATOR_CONDITION_NAME", "bar"), with("OPERATOR_CONDITION_NAME", "ignored")),
+	} {
+		w, _ := WorkloadOf(d)
+		workloads = append(workloads, w)
+	}
+	want := []types.NamespacedName{{Namespace: "default", Name: "foo"}, {Namespace: "default", Name: "bar"}}
+	if diff := cmp.Diff(want, ConditionsOf(workloads)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,15 +50,23 @@ func newOperators(mgr ctrl.Manager) (operators, error) {
 
 // find returns an operator, or nil if no version of it has run.
 func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) (*installer.Installed, error) {
-	if of.Installer == holdv1alpha1.InstallerWorkload {
-		running, err := o.In(ctx, of.Namespace) // a user may name one that has the marks of another installer
-		return workload.Find(of, running), err
-	}
 	running, err := o.Owned(ctx, of)
 	if err != nil {
 		return nil, err
 	}
+	out, err := o.installed(ctx, of, running)
+	if out != nil {
+		out.Conditions = installer.ConditionsOf(running)
+	}
+	return out, err
+}
+
+// installed describes an operator that runs in workloads, or in none.
+func (o operators) installed(ctx context.Context, of holdv1alpha1.OperatorReference, running []installer.Workload) (*installer.Installed, error) {
 	switch of.Installer {
+	case holdv1alpha1.InstallerWorkload:
+		all, err := o.In(ctx, of.Namespace) // a user may name one that has the marks of another installer
+		return workload.Find(of, all), err
 	case holdv1alpha1.InstallerHelm:
 		records, err := o.Records(ctx, helm.StorageOf(of, running))
 		if err != nil {
@@ -70,7 +79,7 @@ func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) 
 			return nil, err
 		}
 		return olmv1.Find(of, extension, running), nil
-	case holdv1alpha1.InstallerOLM, holdv1alpha1.InstallerWorkload:
+	case holdv1alpha1.InstallerOLM:
 	}
 	return nil, nil
 }
@@ -140,6 +149,8 @@ func addHolds(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Optio
 		installed.when(func() error { return holdPolicies.WatchSubscriptions(mgr) }, v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind))
 		return nil
 	}, holdPolicyKind)
+	installed.when(func() error { return r.WatchConditions(mgr.GetCache(), found.OfCondition) },
+		operatorsv2.GroupVersion.WithKind("OperatorCondition"))
 	installed.when(func() error {
 		if err := (&clusterextension.Reconciler{Client: mgr.GetClient(), Installed: found.Cache}).SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the controller of ClusterExtensions: %w", err)

@@ -18,6 +18,7 @@ import (
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/controllers"
 	"github.com/operator-status/operator-status/internal/installer/helm"
 	"github.com/operator-status/operator-status/internal/probepolicy"
 )
@@ -76,6 +77,21 @@ func (c Cache) OfRecord(ctx context.Context, record metav1.Object) []holdv1alpha
 	}
 	for _, w := range some {
 		out = append(out, helm.OfWorkload(w)...)
+	}
+	return out
+}
+
+// OfCondition returns the operators that write an OperatorCondition, which no ClusterServiceVersion describes.
+func (c Cache) OfCondition(ctx context.Context, oc client.Object) []holdv1alpha1.OperatorReference {
+	some, err := c.In(ctx, oc.GetNamespace())
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Failed to list the workloads of an OperatorCondition", "namespace", oc.GetNamespace(), "name", oc.GetName())
+	}
+	var out []holdv1alpha1.OperatorReference
+	for _, w := range some {
+		if w.Condition == oc.GetName() && !w.OfCSV {
+			out = append(out, controllers.Owner(w))
+		}
 	}
 	return out
 }
@@ -167,14 +183,20 @@ func trim(o any) (any, error) {
 
 func podOf(t corev1.PodTemplateSpec) (out corev1.PodTemplateSpec) {
 	out.Spec.ServiceAccountName = t.Spec.ServiceAccountName
-	out.Spec.InitContainers, out.Spec.Containers = imagesOf(t.Spec.InitContainers), imagesOf(t.Spec.Containers)
+	out.Spec.InitContainers, out.Spec.Containers = trimContainers(t.Spec.InitContainers), trimContainers(t.Spec.Containers)
 	return out
 }
 
-func imagesOf(containers []corev1.Container) []corev1.Container {
+func trimContainers(containers []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, 0, len(containers))
 	for _, c := range containers {
-		out = append(out, corev1.Container{Image: c.Image})
+		small := corev1.Container{Image: c.Image}
+		for _, v := range c.Env {
+			if v.Name == installer.EnvOperatorCondition {
+				small.Env = append(small.Env, v)
+			}
+		}
+		out = append(out, small)
 	}
 	return out
 }

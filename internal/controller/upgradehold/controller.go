@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -98,19 +99,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 		return reconcile.Result{}, fmt.Errorf("listing the UpgradeHolds: %w", err)
 	}
 	byUsers := gate.ByUsers(holds.Items, of, time.Now())
+	conditions, err := r.conditions(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	before, known := r.attempt(of)
 	named := len(probes) > 0 || declared.OptedIn || len(byUsers) > 0 || known && !before.settled || !known && isNamed(holds.Items, of)
-	if named && !slices.Contains(holdv1alpha1.ReservedNamespaces, of.Namespace) {
+	if (named || len(conditions) > 0) && !slices.Contains(holdv1alpha1.ReservedNamespaces, of.Namespace) {
 		if err := r.watchChanges(); err != nil {
 			return reconcile.Result{}, fmt.Errorf("watching workloads: %w", err)
 		}
 		if installed, err = r.Operators(ctx, of); err != nil {
 			return reconcile.Result{}, fmt.Errorf("reading %s: %w", of, err)
 		}
-		if installed != nil {
-			if op, err = r.describe(ctx, op, installed, asked{probes, declared, byUsers}); err != nil {
-				return reconcile.Result{}, err
-			}
+	}
+	if conditions = writtenBy(installed, conditions); !named && len(conditions) == 0 {
+		installed = nil
+	}
+	if installed != nil {
+		if op, err = r.describe(ctx, op, installed, asked{probes, declared, byUsers, conditions}); err != nil {
+			return reconcile.Result{}, err
 		}
 	}
 	result, err := r.Holds.Write(ctx, op)
@@ -136,6 +144,8 @@ type asked struct {
 	probes   []*v1alpha1.Probe
 	declared gate.Declaration // by ProbePolicies
 	byUsers  []gate.UserHold
+
+	conditions []*operatorsv2.OperatorCondition // by itself
 }
 
 // describe adds the gate's decision about an operator. All of its Probes have to allow an update.
@@ -145,6 +155,10 @@ func (r *Reconciler) describe(ctx context.Context, op upgradehold.Operator, inst
 	in := gate.Inputs{Request: &installed.Request, Running: &installed.Running, Target: gate.AnyVersion, UpgradeHolds: by.byUsers}
 	op.Holds = gate.Evaluate(in).Holds
 	in.UpgradeHolds = nil
+	for _, in.OperatorCondition = range by.conditions {
+		op.Holds = append(op.Holds, gate.Evaluate(in).Holds...)
+	}
+	in.OperatorCondition = nil
 	own := probepolicy.Own(op.OperatorReference, by.probes)
 	for _, probe := range by.probes {
 		in.Probe = probe
