@@ -73,12 +73,12 @@ func newHeld(t *testing.T) held {
 	}
 	cluster.Create(t, h.record("1", "deployed"))
 	createHolds(t, map[holdv1alpha1.OperatorReference]*holdv1alpha1.DeniedUpdates{
-		{Installer: holdv1alpha1.InstallerWorkload, Namespace: h.Namespace, Name: h.Name}: {Workload: &holdv1alpha1.DeniedWorkload{
-			Kind: "Deployment", Namespace: h.Namespace, Name: h.Name, Except: []string{h.image("0.9.0")},
+		{Installer: holdv1alpha1.InstallerWorkload, Namespace: h.Namespace, Name: h.Name}: {
+			Workloads:                 []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: h.Namespace, Name: h.Name, Except: []string{h.image("0.9.0")}}},
 			CustomResourceDefinitions: []string{"widgets." + h.Name + ".example.com"},
-		}},
+		},
 		{Installer: holdv1alpha1.InstallerHelm, Namespace: h.Namespace, Name: h.Name}: {Revisions: &holdv1alpha1.DeniedRevisions{
-			Namespace: h.Namespace, Release: h.Name, Statuses: []string{"pending-upgrade", "pending-rollback"}, Except: []string{"7"},
+			Namespace: h.Namespace, Release: h.Name, Statuses: []string{"pending-upgrade", "pending-install", "pending-rollback"}, Except: []string{"7"},
 		}},
 	})
 	return h
@@ -124,9 +124,8 @@ func holdOthers(t testing.TB, n int) {
 			continue
 		}
 		holds[holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerWorkload, Namespace: "others", Name: name}] = &holdv1alpha1.DeniedUpdates{
-			Workload: &holdv1alpha1.DeniedWorkload{
-				Kind: "Deployment", Namespace: "others", Name: name, Except: []string{"other:1"}, CustomResourceDefinitions: []string{name + ".example.com"},
-			},
+			Workloads:                 []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "others", Name: name, Except: []string{"other:1"}}},
+			CustomResourceDefinitions: []string{name + ".example.com"},
 		}
 	}
 	createHolds(t, holds)
@@ -370,7 +369,7 @@ func (h held) records() map[string]requestRow {
 	}
 	one := h.record("1", "deployed")
 	return map[string]requestRow{
-		"Record/Install":      {"A first installation is not held.", created(h.record("2", "pending-install")), ""},
+		"Record/Install":      {"A first installation is not held.", created(h.record("2", "pending-install", labelled("name", "other"))), ""},
 		"Record/Deployed":     {"Nor is a record that is complete.", created(h.record("2", "deployed")), ""},
 		"Record/Uninstalling": {"A release may be uninstalled.", merged(one, `{"metadata":{"labels":{"status":"uninstalling"}}}`), ""},
 		"Record/Superseded":   {"Helm changes the status of earlier revisions.", merged(one, `{"metadata":{"labels":{"status":"superseded"}}}`), ""},
@@ -457,6 +456,7 @@ func (h held) updates() map[string]requestRow {
 		}), definition},
 		"Update/Version":   {"So is another version.", newVersion, definition},
 		"Update/Record":    {"So is the record of another revision.", created(h.record("2", "pending-upgrade")), record},
+		"Update/Install":   {"Also if Helm takes what runs over, since its own records are gone.", created(h.record("2", "pending-install")), record},
 		"Update/Rollback":  {"Also of an earlier version.", created(h.record("2", "pending-rollback")), record},
 		"Update/ConfigMap": {"Helm may keep its records in ConfigMaps.", created(configMap), record},
 		"Update/Generated": {"Whatever the name of the record.", created(unstructuredRecord), record},

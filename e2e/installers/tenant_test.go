@@ -48,7 +48,7 @@ func TestForeignDefinition(t *testing.T) {
 		}
 		return testcluster.Lacking(hold.Status.Conditions, "Held=True/ProbeNotRead", "Enforced=True/PolicyBound") // nor may the account read it
 	})
-	if got := hold.Status.Denied.Workload.CustomResourceDefinitions; len(got) > 0 {
+	if got := hold.Status.Denied.CustomResourceDefinitions; len(got) > 0 {
 		t.Errorf("it holds %s", got)
 	}
 	if err := changed(crd, func(crd *apiextensions.CustomResourceDefinition) {

@@ -174,6 +174,12 @@ type Installed struct {
 	Denied func(allowed string, crds []string) *holdv1alpha1.DeniedUpdates
 }
 
+// mostDefinitions is a limit of holdv1alpha1.DeniedUpdates.
+const mostDefinitions = 500
+
+// DeniedDefinitions returns as many of some names of CustomResourceDefinitions as an UpgradeHold can deny.
+func DeniedDefinitions(crds []string) []string { return crds[:min(len(crds), mostDefinitions)] }
+
 // VersionOf returns a text that changes with the images of workloads.
 func VersionOf(workloads []Workload) string {
 	var images []string

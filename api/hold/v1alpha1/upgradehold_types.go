@@ -205,9 +205,18 @@ type DeniedUpdates struct {
 	// +optional
 	Revisions *DeniedRevisions `json:"revisions,omitempty"`
 
-	// Workload that must keep its images, with its CustomResourceDefinitions, which must keep their versions.
+	// Workloads that must keep their images: those with the name of an operator that no program keeps records of.
 	// +optional
-	Workload *DeniedWorkload `json:"workload,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=3
+	Workloads []DeniedWorkload `json:"workloads,omitempty"`
+
+	// CustomResourceDefinitions are the names of those that must keep their versions, since the operator serves them. It is empty if a user
+	// allows an update.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=500
+	CustomResourceDefinitions []string `json:"customResourceDefinitions,omitempty"`
 }
 
 // Allows reports whether a version of the operator may be installed although others are denied.
@@ -220,7 +229,7 @@ func (d *DeniedUpdates) Allows(version string) bool {
 	case d.Revisions != nil:
 		return slices.Contains(d.Revisions.Except, version)
 	default:
-		return d.Workload != nil && slices.Contains(d.Workload.Except, version)
+		return slices.ContainsFunc(d.Workloads, func(w DeniedWorkload) bool { return slices.Contains(w.Except, version) })
 	}
 }
 
@@ -259,7 +268,8 @@ type DeniedRevisions struct {
 	// Release is the name of the release.
 	Release string `json:"release"`
 
-	// Statuses of the records that are denied: pending-upgrade, and pending-rollback unless the release needs to be repaired.
+	// Statuses of the records that are denied: pending-upgrade, pending-install if the release runs already, and pending-rollback unless it
+	// needs to be repaired.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=5
 	Statuses []string `json:"statuses"`
@@ -271,7 +281,7 @@ type DeniedRevisions struct {
 	Except []string `json:"except,omitempty"`
 }
 
-// DeniedWorkload selects the changes of a workload and of CustomResourceDefinitions that update an operator.
+// DeniedWorkload selects the changes of a workload that update an operator.
 type DeniedWorkload struct {
 	// Kind, Namespace and Name of the Deployment, StatefulSet or DaemonSet.
 	Kind      string `json:"kind"`
@@ -283,12 +293,6 @@ type DeniedWorkload struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50
 	Except []string `json:"except,omitempty"`
-
-	// CustomResourceDefinitions are the names of those that the operator serves. It is empty if a user allows another image.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=500
-	CustomResourceDefinitions []string `json:"customResourceDefinitions,omitempty"`
 }
 
 // UpgradeHold states that an operator must not be updated. operator-status creates one for each operator whose conditions do not

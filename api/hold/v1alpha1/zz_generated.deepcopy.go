@@ -75,10 +75,17 @@ func (in *DeniedUpdates) DeepCopyInto(out *DeniedUpdates) {
 		*out = new(DeniedRevisions)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.Workload != nil {
-		in, out := &in.Workload, &out.Workload
-		*out = new(DeniedWorkload)
-		(*in).DeepCopyInto(*out)
+	if in.Workloads != nil {
+		in, out := &in.Workloads, &out.Workloads
+		*out = make([]DeniedWorkload, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
+	if in.CustomResourceDefinitions != nil {
+		in, out := &in.CustomResourceDefinitions, &out.CustomResourceDefinitions
+		*out = make([]string, len(*in))
+		copy(*out, *in)
 	}
 }
 
@@ -97,11 +104,6 @@ func (in *DeniedWorkload) DeepCopyInto(out *DeniedWorkload) {
 	*out = *in
 	if in.Except != nil {
 		in, out := &in.Except, &out.Except
-		*out = make([]string, len(*in))
-		copy(*out, *in)
-	}
-	if in.CustomResourceDefinitions != nil {
-		in, out := &in.CustomResourceDefinitions, &out.CustomResourceDefinitions
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}

@@ -117,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 		installed = nil
 	}
 	if installed != nil {
-		if op, err = r.describe(ctx, op, installed, asked{probes, declared, byUsers, conditions}); err != nil {
+		if op, err = r.describe(ctx, op, installed, asked{probes, declared, byUsers, conditions, deniedBy(holds.Items, of)}); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -131,12 +131,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorRefe
 		}
 		result.RequeueAfter = kube.Sooner(result.RequeueAfter, retried.RequeueAfter)
 	}
+	if err == nil && len(op.NotHeld) > 0 {
+		result.RequeueAfter = kube.Sooner(result.RequeueAfter, deniedFor) // rights may have been given since
+	}
 	return kube.Requeue(result, err)
 }
 
 // isNamed reports whether an UpgradeHold is about an operator. It may have ended while this process did not run.
 func isNamed(holds []holdv1alpha1.UpgradeHold, of holdv1alpha1.OperatorReference) bool {
 	return slices.ContainsFunc(holds, func(h holdv1alpha1.UpgradeHold) bool { return h.Spec.Operator == of })
+}
+
+// deniedBy returns the names of the CustomResourceDefinitions that UpgradeHolds of an operator deny.
+func deniedBy(holds []holdv1alpha1.UpgradeHold, of holdv1alpha1.OperatorReference) []string {
+	var out []string
+	for i := range holds {
+		if h := &holds[i]; h.Spec.Operator == of && h.Status.Denied != nil {
+			out = append(out, h.Status.Denied.CustomResourceDefinitions...)
+		}
+	}
+	return out
 }
 
 // asked is who has to allow an update of an operator.
@@ -146,6 +160,8 @@ type asked struct {
 	byUsers  []gate.UserHold
 
 	conditions []*operatorsv2.OperatorCondition // by itself
+
+	denied []string // names of the CustomResourceDefinitions that are held already
 }
 
 // describe adds the gate's decision about an operator. All of its Probes have to allow an update.
@@ -172,9 +188,9 @@ func (r *Reconciler) describe(ctx context.Context, op upgradehold.Operator, inst
 		op.Holds = append(op.Holds, gate.Evaluate(in).Holds...)
 	}
 	var crds []string
-	if len(op.Holds) > 0 && op.Installer == holdv1alpha1.InstallerWorkload {
+	if len(op.Holds) > 0 && op.Installer != holdv1alpha1.InstallerOLMv1 {
 		var err error
-		if crds, op.NotHeld, err = r.serving.served(ctx, accountsOf(op, installed), by.probes); err != nil {
+		if crds, op.NotHeld, err = r.serving.served(ctx, accountsOf(op, installed), by.probes, by.denied); err != nil {
 			return op, err
 		}
 	}

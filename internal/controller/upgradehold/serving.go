@@ -17,8 +17,11 @@ import (
 	"github.com/operator-status/operator-status/internal/operand"
 )
 
-// reviewedFor is how long the answer of the API server to a review counts.
-const reviewedFor = 5 * time.Minute
+// reviewedFor and deniedFor are how long an answer of the API server to a review counts. An operator may get its rights after its Probe.
+const (
+	reviewedFor = 5 * time.Minute
+	deniedFor   = 30 * time.Second
+)
 
 // serving finds the CustomResourceDefinitions that an operator serves: those whose custom resources it may report on in all namespaces.
 // The author of a Probe may name any, and must not hold those of other operators.
@@ -33,8 +36,9 @@ type question struct {
 	crd     string
 }
 
-// served returns the names of the CustomResourceDefinitions that Probes name: those that the accounts serve, and the others.
-func (s serving) served(ctx context.Context, accounts []types.NamespacedName, probes []*v1alpha1.Probe) (out, others []string, err error) {
+// served returns the names of the CustomResourceDefinitions that Probes name: those that the accounts serve, and the others. Those that are
+// held already stay so: an update may change roles first.
+func (s serving) served(ctx context.Context, accounts []types.NamespacedName, probes []*v1alpha1.Probe, held []string) (out, others []string, err error) {
 	for _, probe := range probes {
 		for _, r := range probe.Spec.ProbeResources {
 			crd, problem, err := operand.FindCRD(ctx, s.client, r.CRDName())
@@ -44,9 +48,11 @@ func (s serving) served(ctx context.Context, accounts []types.NamespacedName, pr
 			if problem != nil || slices.Contains(out, crd.Name) || slices.Contains(others, crd.Name) {
 				continue
 			}
-			serves, err := s.any(ctx, accounts, crd)
-			if err != nil {
-				return nil, nil, err
+			serves := slices.Contains(held, crd.Name)
+			if !serves {
+				if serves, err = s.any(ctx, accounts, crd); err != nil {
+					return nil, nil, err
+				}
 			}
 			if serves {
 				out = append(out, crd.Name)
@@ -70,8 +76,10 @@ func (s serving) any(ctx context.Context, accounts []types.NamespacedName, crd *
 			if err != nil {
 				return false, err
 			}
-			s.reviewed.Set(q, allowed, reviewedFor)
 			answer = allowed
+			if s.reviewed.Set(q, allowed, deniedFor); allowed {
+				s.reviewed.Set(q, allowed, reviewedFor)
+			}
 		}
 		if answer.(bool) {
 			return true, nil

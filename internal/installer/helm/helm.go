@@ -31,6 +31,7 @@ const (
 const (
 	deployed        = "deployed"
 	superseded      = "superseded"
+	pendingInstall  = "pending-install"
 	pendingUpgrade  = "pending-upgrade"
 	pendingRollback = "pending-rollback"
 )
@@ -43,7 +44,7 @@ type Release struct {
 	// Revision is the number of the last one, or 0 if no record may be read.
 	Revision int
 
-	// Ran is true if a revision was installed completely, as far as is known.
+	// Ran is true if a revision was installed completely, or one of its workloads is available, as far as is known.
 	Ran bool
 
 	// Complete is true if the last revision was. Annotations are those of its record.
@@ -85,6 +86,7 @@ func Find(of holdv1alpha1.OperatorReference, records []metav1.PartialObjectMetad
 	for _, w := range workloads {
 		if Owns(of, w) {
 			out.Workloads = append(out.Workloads, w)
+			out.Ran = out.Ran || w.State == operator.Running // the record may be that of a first installation that timed out
 		}
 	}
 	if out.Revision == 0 {
@@ -152,14 +154,21 @@ func (r *Release) record() string {
 	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", r.Name, r.Revision)
 }
 
-// denied returns the records of updates. A rollback is one, but repairs a release whose last revision was not installed completely.
-func (r *Release) denied(allowed string, _ []string) *holdv1alpha1.DeniedUpdates {
-	out := &holdv1alpha1.DeniedRevisions{Namespace: r.Namespace, Release: r.Name, Statuses: []string{pendingUpgrade}}
+// denied returns the records of updates, and the CustomResourceDefinitions that are updated without one: by kubectl, or by Flux before it
+// writes the record. To install a release whose workloads run is an update of them. A rollback is one, too, but repairs a release whose last
+// revision was not installed completely: then its CustomResourceDefinitions may change as well.
+func (r *Release) denied(allowed string, crds []string) *holdv1alpha1.DeniedUpdates {
+	revisions := &holdv1alpha1.DeniedRevisions{Namespace: r.Namespace, Release: r.Name, Statuses: []string{pendingUpgrade}}
+	out := &holdv1alpha1.DeniedUpdates{Revisions: revisions}
+	if slices.ContainsFunc(r.Workloads, func(w installer.Workload) bool { return w.State == operator.Running }) {
+		revisions.Statuses = append(revisions.Statuses, pendingInstall)
+	}
 	if r.Complete {
-		out.Statuses = append(out.Statuses, pendingRollback)
+		revisions.Statuses = append(revisions.Statuses, pendingRollback)
+		out.CustomResourceDefinitions = installer.DeniedDefinitions(crds)
 	}
 	if n, err := strconv.Atoi(allowed); err == nil && n > r.Revision {
-		out.Except = []string{allowed}
+		revisions.Except, out.CustomResourceDefinitions = []string{allowed}, nil
 	}
-	return &holdv1alpha1.DeniedUpdates{Revisions: out}
+	return out
 }

@@ -35,6 +35,11 @@ func byFlux(w installer.Workload, namespace string) installer.Workload {
 }
 
 func TestInstalled(t *testing.T) {
+	crds := []string{"foos.example.com"}
+	available := func(w installer.Workload) installer.Workload {
+		w.State = operator.Running
+		return w
+	}
 	cases := map[string]struct {
 		reason    string
 		records   []metav1.PartialObjectMetadata
@@ -42,13 +47,14 @@ func TestInstalled(t *testing.T) {
 		allowed   string
 		request   string // the object on which an update is allowed, or empty if no version has run
 		denied    *holdv1alpha1.DeniedRevisions
+		crds      []string // that are held, too
 	}{
 		"Deployed": {
 			reason:    "Every later revision of an installed release is an update, also an earlier version.",
 			records:   []metav1.PartialObjectMetadata{record("foo", "foo", "9", "superseded"), record("foo", "foo", "10", "deployed")},
 			workloads: []installer.Workload{workload("StatefulSet", "b", "foo"), workload("Deployment", "c", "foo"), workload("Deployment", "a", "bar")},
 			request:   "Deployment foo/c",
-			denied:    &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}},
+			denied:    &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}}, crds: crds,
 		},
 		"Failed": {
 			reason:  "A rollback repairs a release whose last revision failed.",
@@ -74,7 +80,32 @@ func TestInstalled(t *testing.T) {
 			reason:  "What was allowed once does not allow another update.",
 			records: []metav1.PartialObjectMetadata{record("foo", "foo", "2", "deployed")}, allowed: "2",
 			request: "Secret foo/sh.helm.release.v1.foo.v2",
-			denied:  &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}},
+			denied:  &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}}, crds: crds,
+		},
+		"FailedInstallation": {
+			reason:    "A first installation that timed out runs as soon as a workload of it is available.",
+			records:   []metav1.PartialObjectMetadata{record("foo", "foo", "1", "failed")},
+			workloads: []installer.Workload{available(workload("Deployment", "foo", "foo"))},
+			request:   "Deployment foo/foo",
+			denied:    &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-install"}},
+		},
+		"FailedToStart": {
+			reason:    "Before, another revision may repair it.",
+			records:   []metav1.PartialObjectMetadata{record("foo", "foo", "1", "failed")},
+			workloads: []installer.Workload{workload("Deployment", "foo", "foo")},
+		},
+		"RecordsDeleted": {
+			reason:    "To install a release again that runs is an update of it.",
+			workloads: []installer.Workload{available(workload("Deployment", "foo", "foo"))},
+			request:   "Deployment foo/foo",
+			denied:    &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-install", "pending-rollback"}},
+			crds:      crds,
+		},
+		"Uninstalled": {
+			reason:  "A release of which only the history is left may be installed again.",
+			records: []metav1.PartialObjectMetadata{record("foo", "foo", "1", "superseded"), record("foo", "foo", "2", "uninstalled")},
+			request: "Secret foo/sh.helm.release.v1.foo.v2",
+			denied:  &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade"}},
 		},
 		"Installing":     {reason: "A first installation is not held.", records: []metav1.PartialObjectMetadata{record("foo", "foo", "1", "pending-install")}},
 		"OtherNamespace": {reason: "Releases of other namespaces may have the name.", records: []metav1.PartialObjectMetadata{record("bar", "foo", "1", "deployed")}},
@@ -84,12 +115,12 @@ func TestInstalled(t *testing.T) {
 			records:   []metav1.PartialObjectMetadata{record("flux-system", "foo", "3", "deployed"), record("foo", "foo", "7", "failed")},
 			workloads: []installer.Workload{byFlux(workload("Deployment", "foo", "foo"), "flux-system")},
 			request:   "Deployment foo/foo",
-			denied:    &holdv1alpha1.DeniedRevisions{Namespace: "flux-system", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}},
+			denied:    &holdv1alpha1.DeniedRevisions{Namespace: "flux-system", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}}, crds: crds,
 		},
 		"Unrecorded": {
 			reason:    "Records that cannot be read, such as those in a database, are not missed: the workloads are annotated.",
 			workloads: []installer.Workload{workload("Deployment", "foo", "foo")}, request: "Deployment foo/foo",
-			denied: &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}},
+			denied: &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}}, crds: crds,
 		},
 		"Malformed": {
 			reason:  "A record whose labels are not Helm's is no revision.",
@@ -105,8 +136,8 @@ func TestInstalled(t *testing.T) {
 				}
 				return
 			}
-			want := holdv1alpha1.DeniedUpdates{Revisions: tc.denied}
-			if diff := cmp.Diff(want, *got.Denied(tc.allowed, nil)); diff != "" {
+			want := &holdv1alpha1.DeniedUpdates{Revisions: tc.denied, CustomResourceDefinitions: tc.crds}
+			if diff := cmp.Diff(want, got.Denied(tc.allowed, crds)); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 			if unrecorded := len(tc.records) == 0; got.Unrecorded != unrecorded {

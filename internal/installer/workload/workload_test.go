@@ -34,32 +34,35 @@ func TestFind(t *testing.T) {
 		reason    string
 		workloads []installer.Workload
 		allowed   string
-		want      *holdv1alpha1.DeniedWorkload // nil if there is no such operator
+		want      []holdv1alpha1.DeniedWorkload // none if there is no such operator
+		wantCRDs  []string
 	}{
 		"Running": {
 			reason: "Only the images that run may run, and its CustomResourceDefinitions stay.", workloads: []installer.Workload{running},
-			want: &holdv1alpha1.DeniedWorkload{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}, CustomResourceDefinitions: crds},
+			want: []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}}}, wantCRDs: crds,
 		},
 		"Allowed": {
 			reason: "An image that a user allows comes with its CustomResourceDefinitions.", workloads: []installer.Workload{running}, allowed: "foo:2, proxy:2",
-			want: &holdv1alpha1.DeniedWorkload{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1", "foo:2", "proxy:2"}},
+			want: []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1", "foo:2", "proxy:2"}}},
 		},
 		"ManyAllowed": {
 			reason: "However much a user writes, the API server has to store it.", workloads: []installer.Workload{running},
 			allowed: strings.Repeat("a", 600) + many(60),
-			want:    &holdv1alpha1.DeniedWorkload{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: append([]string{"foo:1"}, strings.Split(many(49), ",")[1:]...)},
+			want:    []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: append([]string{"foo:1"}, strings.Split(many(49), ",")[1:]...)}},
 		},
 		"AllowedBefore": {
 			reason: "What runs already allows nothing else.", workloads: []installer.Workload{running}, allowed: "foo:1",
-			want: &holdv1alpha1.DeniedWorkload{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}, CustomResourceDefinitions: crds},
+			want: []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}}}, wantCRDs: crds,
 		},
 		"SeveralKinds": {
-			reason: "Of several kinds, Deployment is the first.", workloads: []installer.Workload{workload("DaemonSet", "foo", "foo", false), running},
-			want: &holdv1alpha1.DeniedWorkload{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}, CustomResourceDefinitions: crds},
+			reason: "Of several kinds, each may be the operator.", workloads: []installer.Workload{workload("DaemonSet", "foo", "foo", false), running},
+			want: []holdv1alpha1.DeniedWorkload{
+				{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}}, {Kind: "DaemonSet", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}},
+			}, wantCRDs: crds,
 		},
 		"StatefulSet": {
 			reason: "An operator may run in a StatefulSet.", workloads: []installer.Workload{workload("StatefulSet", "foo", "foo", false)},
-			want: &holdv1alpha1.DeniedWorkload{Kind: "StatefulSet", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}, CustomResourceDefinitions: crds},
+			want: []holdv1alpha1.DeniedWorkload{{Kind: "StatefulSet", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}}}, wantCRDs: crds,
 		},
 		"OfOLM":      {reason: "An operator of OLM is identified by its Subscription.", workloads: []installer.Workload{workload("Deployment", "foo", "foo", true)}},
 		"Neighbours": {reason: "Others do not count.", workloads: []installer.Workload{workload("Deployment", "bar", "foo", false), workload("Deployment", "foo", "bar", false)}},
@@ -73,7 +76,7 @@ func TestFind(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(tc.want, got.Denied(tc.allowed, crds).Workload); diff != "" {
+			if diff := cmp.Diff(&holdv1alpha1.DeniedUpdates{Workloads: tc.want, CustomResourceDefinitions: tc.wantCRDs}, got.Denied(tc.allowed, crds)); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff([]string{"runs-foo"}, got.Accounts); diff != "" {

@@ -129,15 +129,17 @@ func (x index) add(hold *holdv1alpha1.UpgradeHold, denied *holdv1alpha1.DeniedUp
 		key := cmp.Or(d.Owner, "helm") + "_" + d.Namespace + "_" + d.Release
 		x.enter(holdv1alpha1.DeniesRevisions, key, entry{except: d.Except, denied: d.Statuses, message: message})
 	}
-	if d := denied.Workload; d != nil {
+	version := "REVISION" // of the update, which a CustomResourceDefinition does not name
+	for _, d := range denied.Workloads {
 		of := entry{except: d.Except, message: message}
 		if !hold.IsReported() {
 			of.denied = []string{heldByUser}
 		}
 		x.enter(holdv1alpha1.DeniesWorkloads, d.Kind+"_"+d.Namespace+"_"+d.Name, of)
-		for _, name := range d.CustomResourceDefinitions {
-			x.enter(holdv1alpha1.DeniesDefinitions, name, entry{message: message})
-		}
+		version = "IMAGE"
+	}
+	for _, name := range denied.CustomResourceDefinitions {
+		x.enter(holdv1alpha1.DeniesDefinitions, name, entry{message: strings.ReplaceAll(message, gate.AnyVersion, version)})
 	}
 }
 

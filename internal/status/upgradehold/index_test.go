@@ -28,9 +28,9 @@ func byHand(h holdv1alpha1.UpgradeHold) holdv1alpha1.UpgradeHold {
 }
 
 func workload(except []string, definitions ...string) holdv1alpha1.DeniedUpdates {
-	return holdv1alpha1.DeniedUpdates{Workload: &holdv1alpha1.DeniedWorkload{
-		Kind: "Deployment", Namespace: "foo", Name: "foo", Except: except, CustomResourceDefinitions: definitions,
-	}}
+	return holdv1alpha1.DeniedUpdates{
+		Workloads: []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: except}}, CustomResourceDefinitions: definitions,
+	}
 }
 
 func plans() holdv1alpha1.DeniedUpdates {
@@ -86,6 +86,22 @@ func TestIndex(t *testing.T) {
 				"helm_foo_foo":             "\npending-upgrade\n^$\nbusy",
 				"operator-controller__foo": "\npending-upgrade\n^$\nidle",
 			}}},
+		},
+		"Chart": {
+			"What allows the update of a CustomResourceDefinition is the revision of the release, or the image of a workload.",
+			[]holdv1alpha1.UpgradeHold{
+				denying("a", "busy: allow <version>", holdv1alpha1.DeniedUpdates{
+					Revisions: revisions("", "foo", "pending-upgrade").Revisions, CustomResourceDefinitions: []string{"foos.example.com"},
+				}),
+				denying("b", "idle: allow <version>", workload(nil, "bars.example.com")),
+			},
+			map[string]Part{
+				"upgradeholds-revisions-1-of-1": {"revisions", map[string]string{"helm_foo_foo": "\npending-upgrade\n^$\nbusy: allow <version>"}},
+				"upgradeholds-workloads-1-of-1": {"workloads", map[string]string{"Deployment_foo_foo": "\n\n^$\nidle: allow <version>"}},
+				"upgradeholds-definitions-1-of-1": {"definitions", map[string]string{
+					"foos.example.com": "\n\n^$\nbusy: allow REVISION", "bars.example.com": "\n\n^$\nidle: allow IMAGE",
+				}},
+			},
 		},
 		"Two": {
 			"A version is allowed if both UpgradeHolds of an object allow it, whatever their order.",
@@ -180,7 +196,7 @@ func TestIndexParts(t *testing.T) {
 			var holds []holdv1alpha1.UpgradeHold
 			for i := range tc.n {
 				d := workload(tc.except)
-				d.Workload.Name = fmt.Sprint(i)
+				d.Workloads[0].Name = fmt.Sprint(i)
 				holds = append(holds, denying(fmt.Sprint(i), strings.Repeat("b", 5000), d))
 			}
 			parts, seen := Index(holds), map[string]bool{}

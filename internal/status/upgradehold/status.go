@@ -155,13 +155,15 @@ func (in Inputs) butNot() string {
 
 // updates describes the updates that are denied.
 func updates(denied *holdv1alpha1.DeniedUpdates) string {
+	definitions := ""
+	if len(denied.CustomResourceDefinitions) > 0 {
+		definitions = ", and other versions in its CustomResourceDefinitions"
+	}
 	switch {
 	case denied.Revisions != nil:
-		return "the record of another revision, which Helm writes before it changes anything"
-	case denied.Workload != nil && len(denied.Workload.CustomResourceDefinitions) > 0:
-		return "other images in the workload, and other versions in its CustomResourceDefinitions"
-	case denied.Workload != nil:
-		return "other images in the workload"
+		return "the record of another revision, which Helm writes before it changes anything" + definitions
+	case len(denied.Workloads) > 0:
+		return "other images in the workload" + definitions
 	default:
 		return "the approved InstallPlan of an update"
 	}

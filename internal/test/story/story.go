@@ -339,6 +339,12 @@ func (o Op) awaitEnforced(t *testing.T) {
 			if err := o.tryUpdate(t, h.Status.Denied); err == nil || !strings.Contains(err.Error(), "Migrating") {
 				return fmt.Sprintf("trying what it denies returns %v", err)
 			}
+			if h.Spec.Operator.Installer == holdv1alpha1.InstallerOLMv1 || h.Spec.Operator.Installer == holdv1alpha1.InstallerOLM {
+				return "" // these write no CustomResourceDefinition before what is denied
+			}
+			if err := o.tryDefinition(t); err == nil || !strings.Contains(err.Error(), "Migrating") {
+				return fmt.Sprintf("changing the CustomResourceDefinition returns %v", err)
+			}
 			return ""
 		})
 	}
@@ -359,6 +365,14 @@ func (o Op) tryUpdate(t *testing.T, denied *holdv1alpha1.DeniedUpdates) error {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
 	image := []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "example.com/enforced"}]`)
 	return o.Cluster.Client.Patch(t.Context(), d, client.RawPatch(types.JSONPatchType, image), client.DryRunAll)
+}
+
+// tryDefinition has the API server judge another schema of the CustomResourceDefinition.
+func (o Op) tryDefinition(t *testing.T) error {
+	t.Helper()
+	crd := &apiextensions.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: o.CRD()}}
+	another := []byte(`[{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema/description", "value": "another"}]`)
+	return o.Cluster.Client.Patch(t.Context(), crd, client.RawPatch(types.JSONPatchType, another), client.DryRunAll)
 }
 
 // volatile are the kinds that change by themselves. So does the index of UpgradeHolds.
