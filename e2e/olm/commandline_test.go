@@ -270,6 +270,9 @@ func TestCommandLineChecks(t *testing.T) {
 	if code != 3 || !strings.Contains(out, "RemovedVersionInUse") || !strings.Contains(out, "gitops writes Checks "+s.namespace+"/example in v1beta1") {
 		t.Errorf("check exits with %d: %s", code, out)
 	}
+	if out, code := run(t, "kubectl", "operator-status", "why", "-n", s.namespace, "checks"); code != 3 || !strings.Contains(out, "RemovedVersionInUse") {
+		t.Errorf("why exits with %d, and does not warn of the update that is to be approved: %s", code, out)
+	}
 	out, code = run(t, "kubectl", "operator-status", "preview", "-n", s.namespace, "checks")
 	for _, want := range []string{
 		", from " + before.CSV() + " to " + after.CSV(), "checkss.checks.example.com: no longer serves v1beta1",

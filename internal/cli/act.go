@@ -192,7 +192,10 @@ func approve(ctx context.Context, w writer, op operator.Operator) error {
 }
 
 func hold(ctx context.Context, w writer, op operator.Operator, message string, until *metav1.Time) error {
-	if until != nil || op.Reference.Installer != holdv1alpha1.InstallerOLM {
+	if until != nil && op.Reference.Name == "" {
+		return fmt.Errorf("%s/%s has no Subscription: it can only be held without --until", op.Namespace, op.Name)
+	}
+	if until != nil || !hasCondition(op) {
 		return w.createHold(ctx, op, message, until)
 	}
 	override := metav1.Condition{
@@ -211,7 +214,7 @@ func hold(ctx context.Context, w writer, op operator.Operator, message string, u
 
 func release(ctx context.Context, w writer, op operator.Operator) error {
 	err := w.deleteHolds(ctx, op)
-	if err != nil || op.Reference.Installer != holdv1alpha1.InstallerOLM {
+	if err != nil || !hasCondition(op) {
 		return err
 	}
 	err = w.override(ctx, op, "released", "not changed: no override holds its updates", func(condition *operatorsv2.OperatorCondition) bool {
@@ -226,11 +229,16 @@ func release(ctx context.Context, w writer, op operator.Operator) error {
 	}
 	for _, b := range op.Blockers {
 		if b.Reason != v1alpha1.ReasonOperatorConditionNotUpgradeable {
-			fmt.Fprintf(w.ErrOut, "%s/%s is also %s by %s: see kubectl operator-status why -n %s %s\n",
-				op.Namespace, op.Name, strings.ToLower(string(b.Impact)), messages.Line(b.By), op.Namespace, op.Name)
+			fmt.Fprintf(w.ErrOut, "%s/%s is also %s by %s: see %s\n", op.Namespace, op.Name, strings.ToLower(string(b.Impact)), messages.Line(b.By),
+				w.explaining(op))
 		}
 	}
 	return nil
+}
+
+// hasCondition reports whether OLM or the built-in loops installed an operator, also without a Subscription: they read its OperatorCondition.
+func hasCondition(op operator.Operator) bool {
+	return op.Reference.Installer == holdv1alpha1.InstallerOLM || op.Reference.Name == "" && op.Installed != ""
 }
 
 // override changes the overrides in the OperatorCondition of an operator. change reports whether it did.

@@ -48,6 +48,19 @@ func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operat
 	return nil
 }
 
+// addKnownBreaks is addBreaks for a user who asks why an update has not been installed: only a warning is printed if it cannot be checked.
+func (o *options) addKnownBreaks(ctx context.Context, plans []olm.InstallPlan, operators []operator.Operator) error {
+	var unread [][]string
+	for _, op := range operators {
+		unread = append(unread, op.Unread)
+	}
+	err := o.addBreaks(ctx, plans, operators)
+	for i := range operators {
+		operators[i].Unread = unread[i]
+	}
+	return err
+}
+
 // breaks adds blockers to operators whose incomplete InstallPlan would break custom resources. If it cannot check that, it
 // adds to Unread and returns a note.
 func breaks(ctx context.Context, c client.Reader, plans []olm.InstallPlan, operators []operator.Operator) (notes []string) {

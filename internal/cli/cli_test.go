@@ -55,7 +55,7 @@ func operators() []operator.Operator {
 			Blockers: []operator.Blocker{
 				{
 					Impact: operator.Broken, By: "CatalogSource olm/gone", Reason: "CatalogSourceNotFound", Cause: "CatalogSource olm/gone not found.",
-					Steps: []operator.Step{{To: "To see why", Command: "kubectl describe catalogsource.operators.coreos.com -n olm gone"}},
+					Steps: []operator.Step{{To: "To see which exist", Command: "kubectl get catalogsources.operators.coreos.com -A"}},
 				},
 				{Impact: operator.Held, By: "InstallPlan default/install-1", Reason: "RequiresApproval", Cause: "It waits"},
 			},

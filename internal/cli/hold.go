@@ -16,6 +16,7 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
@@ -122,7 +123,7 @@ func (w writer) warnUnlessHeld(ctx context.Context, hold *holdv1alpha1.UpgradeHo
 func (w writer) deleteHolds(ctx context.Context, op operator.Operator) error {
 	list := &holdv1alpha1.UpgradeHoldList{}
 	switch err := w.client.List(ctx, list); {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err), apierrors.IsForbidden(err) && op.Reference.Installer == holdv1alpha1.InstallerOLM:
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err), apierrors.IsForbidden(err) && hasCondition(op):
 		return nil
 	case err != nil:
 		return fmt.Errorf("listing the UpgradeHolds: %w", err)
@@ -135,8 +136,10 @@ func (w writer) deleteHolds(ctx context.Context, op operator.Operator) error {
 		}
 		if policy := hold.Policy(); policy != "" {
 			found = true
-			fmt.Fprintf(w.Out, "%s/%s is selected by UpgradeHoldPolicy %s, which goes on. To allow one version: "+
-				"kubectl annotate upgradehold.operatorstatus.io %s %s=VERSION\n", op.Namespace, op.Name, policy, hold.Name, v1alpha1.AnnotationAllowUpgrade)
+			fmt.Fprintf(w.Out, "%s/%s is selected by UpgradeHoldPolicy %s, which goes on. To allow one version: %s, where VERSION is %s\n",
+				op.Namespace, op.Name, policy,
+				w.here(operator.Command("kubectl annotate upgradehold.operatorstatus.io %s "+v1alpha1.AnnotationAllowUpgrade+"=VERSION", hold.Name)),
+				installer.VersionOfUpdate(op.Reference.Installer))
 			continue
 		}
 		if err := w.client.Delete(ctx, hold); client.IgnoreNotFound(err) != nil {
@@ -145,7 +148,7 @@ func (w writer) deleteHolds(ctx context.Context, op operator.Operator) error {
 		found = true
 		w.printf("upgradehold.operatorstatus.io", hold.Name, "deleted")
 	}
-	if !found && op.Reference.Installer != holdv1alpha1.InstallerOLM {
+	if !found && !hasCondition(op) {
 		fmt.Fprintf(w.Out, "%s/%s is not held by a user\n", op.Namespace, op.Name)
 	}
 	return nil

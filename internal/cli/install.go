@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/operator"
 )
 
 func installCommand(o *options) *cobra.Command {
@@ -112,8 +113,8 @@ func (w writer) install(ctx context.Context, of installation) error {
 	}
 	for i := range subscriptions.Items {
 		if sub := &subscriptions.Items[i]; sub.Spec != nil && sub.Spec.Package == of.pkg {
-			return fmt.Errorf("package %s has the Subscription %s/%s already: see kubectl operator-status why -n %s %s",
-				of.pkg, sub.Namespace, sub.Name, sub.Namespace, sub.Name)
+			return fmt.Errorf("package %s has the Subscription %s/%s already: see %s", of.pkg, sub.Namespace, sub.Name,
+				w.here(operator.Command("kubectl operator-status why -n %s %s", sub.Namespace, sub.Name)))
 		}
 	}
 	if err := w.createNamespace(ctx, of.namespace); err != nil {
@@ -132,9 +133,10 @@ func (w writer) install(ctx context.Context, of installation) error {
 		return err
 	}
 	if of.approval == olm.ApprovalManual {
-		fmt.Fprintf(w.Out, "To approve its installation: kubectl operator-status approve -n %s %s\n", of.namespace, of.pkg)
+		fmt.Fprintln(w.Out, "To approve its installation, once its InstallPlan exists: "+
+			w.here(operator.Command("kubectl operator-status approve -n %s %s", of.namespace, of.pkg)))
 	}
-	fmt.Fprintf(w.Out, "To wait until it runs: kubectl operator-status wait -n %s %s --for=ready\n", of.namespace, of.pkg)
+	fmt.Fprintln(w.Out, "To wait until it runs: "+w.here(operator.Command("kubectl operator-status wait -n %s %s --for=ready", of.namespace, of.pkg)))
 	return nil
 }
 

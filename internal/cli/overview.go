@@ -156,11 +156,21 @@ func (o *options) here(command string) string {
 			out = append(out, operator.Command("--from=%s", file))
 		}
 	}
-	if file := *o.flags.KubeConfig; file != "" {
-		out = append(out, operator.Command("--kubeconfig=%s", file))
+	for _, flag := range []struct {
+		text  string
+		value *string
+	}{
+		{"--kubeconfig=%s", o.flags.KubeConfig}, {"--context=%s", o.flags.Context}, {"--cluster=%s", o.flags.ClusterName},
+		{"--user=%s", o.flags.AuthInfoName}, {"--server=%s", o.flags.APIServer}, {"--as=%s", o.flags.Impersonate},
+	} {
+		if flag.value != nil && *flag.value != "" {
+			out = append(out, operator.Command(flag.text, *flag.value))
+		}
 	}
-	if name := *o.flags.Context; name != "" {
-		out = append(out, operator.Command("--context=%s", name))
+	if o.flags.ImpersonateGroup != nil {
+		for _, group := range *o.flags.ImpersonateGroup {
+			out = append(out, operator.Command("--as-group=%s", group))
+		}
 	}
 	return strings.Join(out, " ")
 }

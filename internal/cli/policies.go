@@ -236,7 +236,8 @@ func (o *options) printPolicies(found []match) {
 	}
 	o.printTable(rows, int(o.width))
 	if todo = slices.Compact(todo); len(todo) > 0 {
-		fmt.Fprintf(o.ErrOut, "To apply: kubectl operator-status policies %s -o yaml | kubectl apply -f -\n", strings.Join(todo, " "))
+		fmt.Fprintf(o.ErrOut, "To apply: %s | %s\n",
+			o.here("kubectl operator-status policies "+strings.Join(todo, " ")+" -o yaml"), o.here("kubectl apply -f -"))
 	}
 }
 

@@ -12,15 +12,18 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	platformv1alpha1 "github.com/operator-status/operator-status/api/platform/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/messages"
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
+const goalUpToDate = "up-to-date"
+
 // goals are the values of the flag --for, with their conditions.
 var goals = map[string]func(operator.Operator) bool{
-	"up-to-date":  func(op operator.Operator) bool { return op.UpToDate == metav1.ConditionTrue },
+	goalUpToDate:  func(op operator.Operator) bool { return op.UpToDate == metav1.ConditionTrue },
 	"ready":       func(op operator.Operator) bool { return op.State == operator.Running },
 	"upgradeable": func(op operator.Operator) bool { return op.Upgradeable == metav1.ConditionTrue },
 }
@@ -35,7 +38,7 @@ func waitCommand(o *options) *cobra.Command {
 change of its state and blockers is printed.
 
 The exit code is 0 if the goal is reached, and 1 after the timeout, or at once if there is no such operator and no PlatformOperator
-composes it.`,
+composes it, or if it is to be up to date and its installer does not know of newer versions.`,
 		Example: `  # Approve an update, and wait until it is done
   kubectl operator-status approve foo && kubectl operator-status wait foo --for=up-to-date`,
 		Args: cobra.ExactArgs(1),
@@ -68,6 +71,11 @@ func (o *options) wait(ctx context.Context, name, goal string, reached func(oper
 	case errors.As(err, &notFoundError{}) && !isComposed(cluster, name):
 		return err
 	}
+	if goal == goalUpToDate {
+		if err := reportsUpdates(found); err != nil {
+			return err
+		}
+	}
 	last := ""
 	err = o.follow(ctx, namespace, func(cluster installer.Cluster) (bool, error) {
 		operators, err := o.describe(ctx, &cluster, o.installers.Operators)
@@ -91,6 +99,21 @@ func (o *options) wait(ctx context.Context, name, goal string, reached func(oper
 		return timedOut(ctx, name, goal, last)
 	}
 	return err
+}
+
+// reportsUpdates returns an error if the installer of an operator does not know of newer versions.
+func reportsUpdates(operators []operator.Operator) error {
+	for _, op := range operators {
+		switch op.Reference.Installer {
+		case holdv1alpha1.InstallerOLMv1:
+			return fmt.Errorf("whether %s/%s is up to date is reported on its ClusterExtension only: %s", op.Namespace, op.Name, operator.Command(
+				"kubectl wait clusterextension.olm.operatorframework.io/%s --for=condition=UpToDate", op.Reference.Name))
+		case holdv1alpha1.InstallerHelm, holdv1alpha1.InstallerWorkload:
+			return fmt.Errorf("whether %s/%s is up to date is not known: %s does not report newer versions. Use --for=ready", op.Namespace, op.Name, op.Installer)
+		case holdv1alpha1.InstallerOLM:
+		}
+	}
+	return nil
 }
 
 // isComposed reports whether a PlatformOperator composes an operator, which may not exist yet.

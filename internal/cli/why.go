@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mitchellh/go-wordwrap"
+	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,10 +31,13 @@ you may not read the objects that it needs.`,
   kubectl operator-status why foo -n operators`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			_, operators, err := o.operatorsOf(cmd.Context(), names, func(c installer.Cluster) []operator.Operator {
+			cluster, operators, err := o.operatorsOf(cmd.Context(), names, func(c installer.Cluster) []operator.Operator {
 				return append(o.installers.Operators(c), o.installers.Orphans(c)...)
 			})
 			if err != nil {
+				return err
+			}
+			if err := o.addKnownBreaks(cmd.Context(), installer.Values[olm.InstallPlan](cluster), operators); err != nil {
 				return err
 			}
 			for i, op := range operators {

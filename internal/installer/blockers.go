@@ -51,7 +51,7 @@ func HeldWith(h holdv1alpha1.UpgradeHold) []operator.Blocker {
 		b := operator.Blocker{
 			Impact: operator.Held, By: cause.By, Reason: cause.Reason, Cause: cause.Message,
 			Since: since,
-			Steps: []operator.Step{{To: "To see why, and how to update anyway", Command: operator.Command("kubectl get upgradehold.operatorstatus.io %s -o jsonpath='{.status.message}'", h.Name)}},
+			Steps: []operator.Step{{To: "To see why, and how to update anyway (" + gate.AnyVersion + " is " + VersionOfUpdate(h.Spec.Operator.Installer) + ")", Command: operator.Command("kubectl get upgradehold.operatorstatus.io %s -o jsonpath='{.status.message}'", h.Name)}},
 		}
 		if cause.Since != nil {
 			b.Since = *cause.Since
@@ -62,6 +62,18 @@ func HeldWith(h holdv1alpha1.UpgradeHold) []operator.Blocker {
 		out = append(out, b)
 	}
 	return out
+}
+
+// VersionOfUpdate describes the text with which users allow an update in the annotation.
+func VersionOfUpdate(i holdv1alpha1.Installer) string {
+	switch i {
+	case holdv1alpha1.InstallerHelm, holdv1alpha1.InstallerOLMv1:
+		return "the number of the next revision"
+	case holdv1alpha1.InstallerWorkload:
+		return "the new image"
+	case holdv1alpha1.InstallerOLM:
+	}
+	return "the new ClusterServiceVersion"
 }
 
 // StepsTo returns the steps that show why an object holds an update.

@@ -67,7 +67,10 @@ func terminating(c Cluster) map[string][]operator.Blocker {
 			Impact: operator.Broken, By: "CustomResourceDefinition " + crd.Name, Reason: ReasonTerminating, Since: *crd.DeletionTimestamp,
 			Cause: fmt.Sprintf("CustomResourceDefinition %s is being deleted with its custom resources, and no new ones can be created. "+
 				"The deletion waits for the finalizers of those that are left", crd.Name),
-			Steps: []operator.Step{{To: "To see them and their finalizers", Command: operator.Command("kubectl get %s -A -o yaml", crd.Name)}},
+			Steps: []operator.Step{
+				{To: "To see them and their finalizers", Command: operator.Command("kubectl get %s -A -o yaml", crd.Name)},
+				{To: "To remove the finalizers of one", Command: operator.Command(`kubectl patch %s -n NAMESPACE NAME --type=merge -p '{"metadata":{"finalizers":null}}'`, crd.Name)},
+			},
 		}}
 	}
 	return out

@@ -10,8 +10,9 @@ const (
 	GateApproval = "approval"
 
 	// AnnotationAllowUpgrade on a Subscription names the ClusterServiceVersion that may be installed even though the
-	// running operator holds its update. On a workload these are images, on a ClusterExtension it is a revision. On an UpgradeHold of a
-	// user or an UpgradeHoldPolicy it names the version that this does not hold.
+	// running operator holds its update. On a ClusterExtension, and on a workload of a Helm release, it is the number of a
+	// revision, and on any other workload these are images. On an UpgradeHold of a user or an UpgradeHoldPolicy it is the one that this does
+	// not hold.
 	AnnotationAllowUpgrade = "operatorstatus.io/allow-upgrade"
 
 	// AnnotationVersion on a Subscription is the range of versions that it may be updated to, in the syntax of

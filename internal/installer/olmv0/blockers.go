@@ -79,7 +79,19 @@ func (n *namespace) blockingSubscription(failed v1alpha1.SubscriptionCondition) 
 // brokenBy returns the blocker of a condition that a user has to end.
 func (n *namespace) brokenBy(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) operator.Blocker {
 	by, step := n.origin(sub, c.Type)
-	return operator.Blocker{Impact: operator.Broken, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []operator.Step{step}}
+	out := operator.Blocker{Impact: operator.Broken, By: by, Reason: c.Reason, Since: since(c), Cause: c.Message, Steps: []operator.Step{step}}
+	switch {
+	case c.Reason == v1alpha1.ReasonCatalogSourceNotFound:
+		out.Steps = []operator.Step{{To: "To see which exist", Command: "kubectl get catalogsources.operators.coreos.com -A"}}
+	case c.Type == v1alpha1.SubscriptionInstalledCSVMissing:
+		out.Steps = []operator.Step{operator.Describe("To see why", "subscription.operators.coreos.com", sub.Namespace, sub.Name)}
+	case c.Type == v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed):
+		out.Steps = append(stepsToUnpacking(sub), out.Steps...)
+	case c.Type == v1alpha1.SubscriptionInstallPlanFailed && sub.Status.InstallPlanRef != nil:
+		out.Steps = append(out.Steps, operator.Step{To: "To have it created again, once its cause is gone", Command: operator.Command(
+			"kubectl delete installplan.operators.coreos.com -n %s %s", sub.Namespace, sub.Status.InstallPlanRef.Name)})
+	}
+	return out
 }
 
 // unresolvable returns the blockers of a Subscription whose resolution failed: OLM reports a failure for the whole namespace
@@ -141,8 +153,7 @@ func (n *namespace) origin(sub *v1alpha1.Subscription, t v1alpha1.SubscriptionCo
 		if sub.Spec != nil {
 			named("CatalogSource", "catalogsource.operators.coreos.com", sub.Spec.CatalogSourceNamespace, sub.Spec.CatalogSource)
 		}
-	case v1alpha1.SubscriptionInstallPlanFailed, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.SubscriptionInstallPlanMissing,
-		v1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpackFailed):
+	case v1alpha1.SubscriptionInstallPlanFailed, v1alpha1.SubscriptionInstallPlanPending, v1alpha1.SubscriptionInstallPlanMissing:
 		if sub.Status.InstallPlanRef != nil {
 			named("InstallPlan", "installplan.operators.coreos.com", sub.Namespace, sub.Status.InstallPlanRef.Name)
 		}

@@ -302,12 +302,19 @@ func unpackingOf(sub *v1alpha1.Subscription, c v1alpha1.SubscriptionCondition) *
 	if out.Since.IsZero() {
 		out.Since = sub.Status.LastUpdated
 	}
-	if spec := sub.Spec; spec != nil && installer.IsName(spec.CatalogSourceNamespace) {
-		out.Steps = []operator.Step{{
-			To: "To see the pod", Command: operator.Command("kubectl get pods -n %s -l operatorframework.io/bundle-unpack-ref", spec.CatalogSourceNamespace),
-		}}
-	}
+	out.Steps = stepsToUnpacking(sub)
 	return out
+}
+
+// stepsToUnpacking returns the step that shows the Job in which OLM unpacks the bundle of a new version, or none.
+func stepsToUnpacking(sub *v1alpha1.Subscription) []operator.Step {
+	if sub.Spec == nil || !installer.IsName(sub.Spec.CatalogSourceNamespace) {
+		return nil
+	}
+	return []operator.Step{{
+		To:      "To see the Job and its pod",
+		Command: operator.Command("kubectl get jobs,pods -n %s -l operatorframework.io/bundle-unpack-ref", sub.Spec.CatalogSourceNamespace),
+	}}
 }
 
 // progressOf returns the state of a ClusterServiceVersion that has not Succeeded, and whether it stays like that.

@@ -230,7 +230,7 @@ func TestOperators(t *testing.T) {
 			want: brief{
 				State: operator.NotInstalled, UpToDate: no, Upgradeable: unknown,
 				Blockers: []string{"Broken by CatalogSource olm/catalog: CatalogSourceNotFound"},
-				Steps:    []string{"To see why: kubectl describe catalogsource.operators.coreos.com -n olm catalog"},
+				Steps:    []string{"To see which exist: kubectl get catalogsources.operators.coreos.com -A"},
 			},
 		},
 		"HeldByOLM": {
@@ -530,7 +530,7 @@ func TestUnpacking(t *testing.T) {
 		case tc.message == "" && got == nil:
 		case got == nil || tc.message == "" || !strings.Contains(got.Message, tc.message) || got.Broken != tc.broken:
 			t.Errorf("%s: %+v; want %q, broken %t: %s", name, got, tc.message, tc.broken, tc.reason)
-		case name != "Installs" && (got.Since != began || got.Steps[0].Command != "kubectl get pods -n olm -l operatorframework.io/bundle-unpack-ref"):
+		case name != "Installs" && (got.Since != began || got.Steps[0].Command != "kubectl get jobs,pods -n olm -l operatorframework.io/bundle-unpack-ref"):
 			t.Errorf("%s: it began %s, and the steps are %v", name, got.Since, got.Steps)
 		}
 	}

@@ -340,7 +340,7 @@ func (o Op) awaitEnforced(t *testing.T) {
 				return fmt.Sprintf("trying what it denies returns %v", err)
 			}
 			if h.Spec.Operator.Installer == holdv1alpha1.InstallerOLMv1 || h.Spec.Operator.Installer == holdv1alpha1.InstallerOLM {
-				return "" // these write no CustomResourceDefinition before what is denied
+				return "" // these write no CustomResourceDefinition before the object that is denied
 			}
 			if err := o.tryDefinition(t); err == nil || !strings.Contains(err.Error(), "Migrating") {
 				return fmt.Sprintf("changing the CustomResourceDefinition returns %v", err)
