@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +36,18 @@ func TestOperatorCondition(t *testing.T) {
 	other.Spec.Conditions = []metav1.Condition{upgradeable(metav1.ConditionFalse, "not of this operator")}
 	cluster.Create(t, other)
 	cluster.Create(t, condition)
+	foreign := cluster.Namespace(t, "foreign")
+	forged := workloadOf("Deployment", foreign, "forged")
+	forged.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "release", "meta.helm.sh/release-namespace": o.Namespace})
+	forged.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "OPERATOR_CONDITION_NAME", Value: "forged"}}
+	cluster.Create(t, forged)
+	cluster.Create(t, &operatorsv2.OperatorCondition{
+		ObjectMeta: metav1.ObjectMeta{Namespace: foreign, Name: "forged"},
+		Spec:       operatorsv2.OperatorConditionSpec{Conditions: []metav1.Condition{upgradeable(metav1.ConditionFalse, "of another namespace")}},
+	})
+	release := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: o.Namespace, Name: "release"}
+	ofUser := &holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: "of-user-release"}, Spec: holdv1alpha1.UpgradeHoldSpec{Operator: release}}
+	cluster.Create(t, ofUser)
 	report := func(status metav1.ConditionStatus, message string) {
 		t.Helper()
 		change(t, condition, func() { condition.Spec.Conditions = []metav1.Condition{upgradeable(status, message)} })
@@ -72,6 +87,11 @@ func TestOperatorCondition(t *testing.T) {
 		t.Errorf("why: %v\n%s", err, out)
 	}
 
+	cluster.Await(t, ofUser, func() string { return testcluster.Lacking(ofUser.Status.Conditions, "Held=False/OperatorNotFound") })
+	if err := cluster.Client.Get(t.Context(), types.NamespacedName{Name: release.HoldName()}, &holdv1alpha1.UpgradeHold{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a workload of another namespace holds a release: %v", err)
+	}
+
 	manager.Kill(t)
 	if err := update(); err == nil {
 		t.Error("without a manager, the update is not denied")
@@ -90,6 +110,13 @@ func TestOperatorCondition(t *testing.T) {
 	awaitReleased()
 	override(metav1.ConditionFalse)
 	awaitHeld("spec.overrides of OperatorCondition " + o.Namespace + "/reporting-condition sets Upgradeable=False")
+	allowing := []byte(`{"metadata":{"annotations":{"operatorstatus.io/allow-upgrade":"example.com/reporting:2"}}}`)
+	if err := cluster.Client.Patch(t.Context(), deployment, client.RawPatch(types.MergePatchType, allowing)); err != nil {
+		t.Fatal(err)
+	}
+	if err := update(); err == nil {
+		t.Error("whoever may update the workload allows an update that an administrator holds")
+	}
 	if err := cluster.Client.Delete(context.Background(), condition); err != nil {
 		t.Fatal(err)
 	}

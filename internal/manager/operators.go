@@ -54,6 +54,8 @@ func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) 
 	if err != nil {
 		return nil, err
 	}
+	// Whoever may create workloads elsewhere can give them the marks of this operator.
+	running = slices.DeleteFunc(running, func(w installer.Workload) bool { return w.Namespace != of.Namespace })
 	out, err := o.installed(ctx, of, running)
 	if out != nil {
 		out.Conditions = installer.ConditionsOf(running)
@@ -65,8 +67,8 @@ func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) 
 func (o operators) installed(ctx context.Context, of holdv1alpha1.OperatorReference, running []installer.Workload) (*installer.Installed, error) {
 	switch of.Installer {
 	case holdv1alpha1.InstallerWorkload:
-		all, err := o.In(ctx, of.Namespace) // a user may name one that has the marks of another installer
-		return workload.Find(of, all), err
+		named, err := o.Named(ctx, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}) // also one with the marks of another installer
+		return workload.Find(of, named), err
 	case holdv1alpha1.InstallerHelm:
 		records, err := o.Records(ctx, helm.StorageOf(of, running))
 		if err != nil {
@@ -77,6 +79,9 @@ func (o operators) installed(ctx context.Context, of holdv1alpha1.OperatorRefere
 		extension, err := o.extension(ctx, of.Name)
 		if err != nil || extension == nil {
 			return nil, err
+		}
+		if namespace, _, _ := unstructured.NestedString(extension.Object, "spec", "namespace"); namespace != of.Namespace { // it is required
+			return nil, nil
 		}
 		return olmv1.Find(of, extension, running), nil
 	case holdv1alpha1.InstallerOLM:

@@ -277,6 +277,9 @@ func (w *Writer) update(ctx context.Context, h *holdv1alpha1.UpgradeHold, op Ope
 	allowed := h.Annotations[v1alpha1.AnnotationAllowUpgrade]
 	if h.IsReported() {
 		allowed = op.Allowed
+		if slices.ContainsFunc(upgradeholdstatus.Own(h, op.Holds), func(h gate.Hold) bool { return h.Override == (gate.Override{}) }) {
+			allowed = "" // an administrator holds the updates
+		}
 	}
 	if op.Denied != nil {
 		in.Denied = op.Denied(allowed)

@@ -8,8 +8,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,7 +83,23 @@ func (c Cache) OfRecord(ctx context.Context, record metav1.Object) []holdv1alpha
 	return out
 }
 
-// OfCondition returns the operators that write an OperatorCondition, which no ClusterServiceVersion describes.
+// Named returns the workloads with a name, of any kind.
+func (c Cache) Named(ctx context.Context, key types.NamespacedName) ([]installer.Workload, error) {
+	var out []installer.Workload
+	for _, o := range Kinds() {
+		switch err := c.Get(ctx, key, o, client.UnsafeDisableDeepCopy); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("getting %T %s: %w", o, key, err)
+		default:
+			w, _ := installer.WorkloadOf(o) // it is of such a kind
+			out = append(out, w)
+		}
+	}
+	return out, nil
+}
+
+// OfCondition returns the operators that write an OperatorCondition in their namespace, which no ClusterServiceVersion describes.
 func (c Cache) OfCondition(ctx context.Context, oc client.Object) []holdv1alpha1.OperatorReference {
 	some, err := c.In(ctx, oc.GetNamespace())
 	if err != nil {
@@ -89,8 +107,8 @@ func (c Cache) OfCondition(ctx context.Context, oc client.Object) []holdv1alpha1
 	}
 	var out []holdv1alpha1.OperatorReference
 	for _, w := range some {
-		if w.Condition == oc.GetName() && !w.OfCSV {
-			out = append(out, controllers.Owner(w))
+		if of := controllers.Owner(w); w.Condition == oc.GetName() && !w.OfCSV && of.Namespace == w.Namespace {
+			out = append(out, of)
 		}
 	}
 	return out
@@ -172,9 +190,12 @@ func trim(o any) (any, error) {
 			Status: appsv1.StatefulSetStatus{AvailableReplicas: o.Status.AvailableReplicas},
 		}, nil
 	case *appsv1.DaemonSet:
+		small.Generation = o.Generation
 		return &appsv1.DaemonSet{
 			ObjectMeta: small, Spec: appsv1.DaemonSetSpec{Template: podOf(o.Spec.Template)},
-			Status: appsv1.DaemonSetStatus{NumberAvailable: o.Status.NumberAvailable},
+			Status: appsv1.DaemonSetStatus{
+				NumberAvailable: o.Status.NumberAvailable, DesiredNumberScheduled: o.Status.DesiredNumberScheduled, ObservedGeneration: o.Status.ObservedGeneration,
+			},
 		}, nil
 	}
 	object.SetManagedFields(nil)

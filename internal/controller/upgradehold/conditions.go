@@ -8,7 +8,6 @@ import (
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
@@ -53,16 +52,16 @@ func writtenBy(installed *installer.Installed, all []*operatorsv2.OperatorCondit
 	return out
 }
 
+// unknown is enqueued for an operator that no workload tells yet: workloads are watched from then on.
+var unknown holdv1alpha1.OperatorReference
+
 // WatchConditions enqueues the operators that write an OperatorCondition when that changes, or when a workload begins to write one.
 func (r *Reconciler) WatchConditions(c cache.Cache, writers workloads.Mapping) error {
 	enqueue := workloads.Enqueue(func(ctx context.Context, o client.Object) []holdv1alpha1.OperatorReference {
 		if installer.OfCSV(o) {
 			return nil
 		}
-		if err := r.watchChanges(); err != nil {
-			log.FromContext(ctx).Error(err, "Failed to watch workloads")
-		}
-		return writers(ctx, o)
+		return append(writers(ctx, o), unknown)
 	})
 	return r.controller.Watch(source.TypedKind[client.Object](c, &operatorsv2.OperatorCondition{}, enqueue))
 }

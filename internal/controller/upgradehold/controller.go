@@ -1,5 +1,5 @@
 // Package upgradehold keeps the UpgradeHolds of operators that no ClusterServiceVersion describes: those that a Probe names, or an
-// UpgradeHold of a user.
+// UpgradeHold of a user, and those that set their OperatorCondition.
 package upgradehold
 
 import (
@@ -84,6 +84,9 @@ type Reconciler struct {
 
 // Reconcile writes the UpgradeHolds of an operator.
 func (r *Reconciler) Reconcile(ctx context.Context, of holdv1alpha1.OperatorReference) (reconcile.Result, error) {
+	if of == unknown {
+		return reconcile.Result{}, r.watchChanges()
+	}
 	op := upgradehold.Operator{OperatorReference: of}
 	var installed *installer.Installed
 	probes, err := r.Policies.Probes(ctx, of)

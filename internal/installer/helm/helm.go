@@ -44,7 +44,7 @@ type Release struct {
 	// Revision is the number of the last one, or 0 if no record may be read.
 	Revision int
 
-	// Ran is true if a revision was installed completely, or one of its workloads is available, as far as is known.
+	// Ran is true if a revision was installed completely, or one of its workloads has run, as far as is known.
 	Ran bool
 
 	// Complete is true if the last revision was. Annotations are those of its record.
@@ -86,7 +86,7 @@ func Find(of holdv1alpha1.OperatorReference, records []metav1.PartialObjectMetad
 	for _, w := range workloads {
 		if Owns(of, w) {
 			out.Workloads = append(out.Workloads, w)
-			out.Ran = out.Ran || w.State == operator.Running // the record may be that of a first installation that timed out
+			out.Ran = out.Ran || w.Ran // the record may be that of a first installation that timed out
 		}
 	}
 	if out.Revision == 0 {
@@ -155,16 +155,18 @@ func (r *Release) record() string {
 }
 
 // denied returns the records of updates, and the CustomResourceDefinitions that are updated without one: by kubectl, or by Flux before it
-// writes the record. To install a release whose workloads run is an update of them. A rollback is one, too, but repairs a release whose last
+// writes the record. To install a release whose workloads have run is an update of them. A rollback is one, too, but repairs a release whose last
 // revision was not installed completely: then its CustomResourceDefinitions may change as well.
 func (r *Release) denied(allowed string, crds []string) *holdv1alpha1.DeniedUpdates {
 	revisions := &holdv1alpha1.DeniedRevisions{Namespace: r.Namespace, Release: r.Name, Statuses: []string{pendingUpgrade}}
 	out := &holdv1alpha1.DeniedUpdates{Revisions: revisions}
-	if slices.ContainsFunc(r.Workloads, func(w installer.Workload) bool { return w.State == operator.Running }) {
+	if slices.ContainsFunc(r.Workloads, func(w installer.Workload) bool { return w.Ran }) {
 		revisions.Statuses = append(revisions.Statuses, pendingInstall)
 	}
 	if r.Complete {
 		revisions.Statuses = append(revisions.Statuses, pendingRollback)
+	}
+	if r.Complete && r.Revision > 0 { // without a record, Helm does not update it
 		out.CustomResourceDefinitions = installer.DeniedDefinitions(crds)
 	}
 	if n, err := strconv.Atoi(allowed); err == nil && n > r.Revision {

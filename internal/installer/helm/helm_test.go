@@ -37,7 +37,7 @@ func byFlux(w installer.Workload, namespace string) installer.Workload {
 func TestInstalled(t *testing.T) {
 	crds := []string{"foos.example.com"}
 	available := func(w installer.Workload) installer.Workload {
-		w.State = operator.Running
+		w.Ran = true
 		return w
 	}
 	cases := map[string]struct {
@@ -99,7 +99,6 @@ func TestInstalled(t *testing.T) {
 			workloads: []installer.Workload{available(workload("Deployment", "foo", "foo"))},
 			request:   "Deployment foo/foo",
 			denied:    &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-install", "pending-rollback"}},
-			crds:      crds,
 		},
 		"Uninstalled": {
 			reason:  "A release of which only the history is left may be installed again.",
@@ -120,7 +119,7 @@ func TestInstalled(t *testing.T) {
 		"Unrecorded": {
 			reason:    "Records that cannot be read, such as those in a database, are not missed: the workloads are annotated.",
 			workloads: []installer.Workload{workload("Deployment", "foo", "foo")}, request: "Deployment foo/foo",
-			denied: &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}}, crds: crds,
+			denied: &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}},
 		},
 		"Malformed": {
 			reason:  "A record whose labels are not Helm's is no revision.",

@@ -132,7 +132,7 @@ func (x index) add(hold *holdv1alpha1.UpgradeHold, denied *holdv1alpha1.DeniedUp
 	version := "REVISION" // of the update, which a CustomResourceDefinition does not name
 	for _, d := range denied.Workloads {
 		of := entry{except: d.Except, message: message}
-		if !hold.IsReported() {
+		if !hold.IsReported() || isByUser(hold) {
 			of.denied = []string{heldByUser}
 		}
 		x.enter(holdv1alpha1.DeniesWorkloads, d.Kind+"_"+d.Namespace+"_"+d.Name, of)
@@ -141,6 +141,11 @@ func (x index) add(hold *holdv1alpha1.UpgradeHold, denied *holdv1alpha1.DeniedUp
 	for _, name := range denied.CustomResourceDefinitions {
 		x.enter(holdv1alpha1.DeniesDefinitions, name, entry{message: strings.ReplaceAll(message, gate.AnyVersion, version)})
 	}
+}
+
+// isByUser reports whether a user causes an UpgradeHold that operator-status created, in the overrides of an OperatorCondition.
+func isByUser(hold *holdv1alpha1.UpgradeHold) bool {
+	return slices.ContainsFunc(hold.Status.Holds, func(cause holdv1alpha1.HoldCause) bool { return cause.Override == "" })
 }
 
 // enter adds an entry. If there is one already, both have to allow a version.

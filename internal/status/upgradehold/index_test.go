@@ -27,6 +27,19 @@ func byHand(h holdv1alpha1.UpgradeHold) holdv1alpha1.UpgradeHold {
 	return h
 }
 
+// caused returns an UpgradeHold with a cause that may be overridden by a command, or cannot be if that is empty.
+func caused(h holdv1alpha1.UpgradeHold, override string) holdv1alpha1.UpgradeHold {
+	h.Status.Holds = []holdv1alpha1.HoldCause{{By: "OperatorCondition foo/foo", Override: override}}
+	return h
+}
+
+// other returns what denies the updates of another workload.
+func other() holdv1alpha1.DeniedUpdates {
+	out := workload(nil)
+	out.Workloads[0].Name = "bar"
+	return out
+}
+
 func workload(except []string, definitions ...string) holdv1alpha1.DeniedUpdates {
 	return holdv1alpha1.DeniedUpdates{
 		Workloads: []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: except}}, CustomResourceDefinitions: definitions,
@@ -85,6 +98,13 @@ func TestIndex(t *testing.T) {
 			map[string]Part{"upgradeholds-revisions-1-of-1": {"revisions", map[string]string{
 				"helm_foo_foo":             "\npending-upgrade\n^$\nbusy",
 				"operator-controller__foo": "\npending-upgrade\n^$\nidle",
+			}}},
+		},
+		"Overridden": {
+			"Nor does it end what a user sets in the overrides of an OperatorCondition.",
+			[]holdv1alpha1.UpgradeHold{caused(denying("a", "audit", workload(nil)), ""), caused(denying("b", "busy", other()), "kubectl annotate")},
+			map[string]Part{"upgradeholds-workloads-1-of-1": {"workloads", map[string]string{
+				"Deployment_foo_foo": "\nuser\n^$\naudit", "Deployment_foo_bar": "\n\n^$\nbusy",
 			}}},
 		},
 		"Chart": {
