@@ -81,7 +81,7 @@ type Writer struct {
 
 // +kubebuilder:rbac:groups=operatorstatus.io,resources=upgradeholds,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=operatorstatus.io,resources=upgradeholds/status,verbs=update
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicybindings,verbs=get;list;watch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,verbs=get;list;watch
 
 // Write creates or deletes the UpgradeHold that reports why an operator must not be updated, and writes the statuses of those
 // that users created for it. The result is when the next one begins or ends.
@@ -151,28 +151,46 @@ const (
 	NotEnforced Enforcement = "NotEnforced" // it has no policy for them
 )
 
+// needed are the parts of the index in which policies have to look up the updates of an installer.
+var needed = map[holdv1alpha1.Installer][]string{
+	holdv1alpha1.InstallerOLM:      {holdv1alpha1.DeniesInstallPlans},
+	holdv1alpha1.InstallerOLMv1:    {holdv1alpha1.DeniesRevisions},
+	holdv1alpha1.InstallerHelm:     {holdv1alpha1.DeniesRevisions},
+	holdv1alpha1.InstallerWorkload: {holdv1alpha1.DeniesWorkloads, holdv1alpha1.DeniesDefinitions},
+}
+
 // EnforcementOf returns how the API server treats the updates of an installer's held operators. A policy that looks them up in another
-// namespace than that of operator-status denies none of them.
+// namespace than that of operator-status denies none of them, nor does a binding without its policy.
 func EnforcementOf(ctx context.Context, from client.Reader, installer holdv1alpha1.Installer, namespace string) (Enforcement, error) {
-	if installer == holdv1alpha1.InstallerOLMv1 {
-		installer = holdv1alpha1.InstallerHelm // it writes the same records
-	}
 	list := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
-	if err := from.List(ctx, list, client.MatchingLabels{holdv1alpha1.LabelEnforces: string(installer)}); err != nil {
+	if err := from.List(ctx, list, client.HasLabels{holdv1alpha1.LabelEnforces}); err != nil {
 		return "", fmt.Errorf("listing the ValidatingAdmissionPolicyBindings: %w", err)
 	}
-	out := NotEnforced
+	missing := slices.Clone(needed[installer])
 	for i := range list.Items {
 		spec := list.Items[i].Spec
-		if spec.ParamRef == nil || spec.ParamRef.Namespace != namespace {
+		if spec.ParamRef == nil || spec.ParamRef.Namespace != namespace || spec.ParamRef.Selector == nil {
+			continue
+		}
+		denies := spec.ParamRef.Selector.MatchLabels[holdv1alpha1.LabelDenies]
+		if !slices.Contains(needed[installer], denies) {
 			continue
 		}
 		if !slices.Contains(spec.ValidationActions, admissionregistrationv1.Deny) {
 			return Released, nil
 		}
-		out = Enforced
+		policy := &admissionregistrationv1.ValidatingAdmissionPolicy{}
+		switch err := from.Get(ctx, types.NamespacedName{Name: spec.PolicyName}, policy); {
+		case err == nil:
+			missing = slices.DeleteFunc(missing, func(d string) bool { return d == denies })
+		case !apierrors.IsNotFound(err):
+			return "", fmt.Errorf("getting ValidatingAdmissionPolicy %s: %w", spec.PolicyName, err)
+		}
 	}
-	return out, nil
+	if len(missing) > 0 {
+		return NotEnforced, nil
+	}
+	return Enforced, nil
 }
 
 // Enqueue enqueues the requests for the operator of an UpgradeHold, if the installer installs it.

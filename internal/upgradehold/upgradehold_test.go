@@ -2,7 +2,6 @@ package upgradehold
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -136,36 +135,55 @@ func TestNameTaken(t *testing.T) {
 }
 
 func TestEnforcementOf(t *testing.T) {
-	const own = "operator-status-system"
-	binding := func(installer, namespace string, actions ...admissionregistrationv1.ValidationAction) *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
-		out := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: installer}}
-		out.Labels = map[string]string{holdv1alpha1.LabelEnforces: installer}
-		out.Spec.ValidationActions = actions
-		out.Spec.ParamRef = &admissionregistrationv1.ParamRef{Namespace: namespace}
+	const own, olm, workload = "operator-status-system", holdv1alpha1.InstallerOLM, holdv1alpha1.InstallerWorkload
+	const plans, images, definitions = holdv1alpha1.DeniesInstallPlans, holdv1alpha1.DeniesWorkloads, holdv1alpha1.DeniesDefinitions
+	const deny, audit = admissionregistrationv1.Deny, admissionregistrationv1.Audit
+	policy := func(denies string) client.Object {
+		return &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: denies}}
+	}
+	binding := func(denies, namespace string, actions ...admissionregistrationv1.ValidationAction) client.Object {
+		out := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
+		out.GenerateName, out.Labels = denies+"-", map[string]string{holdv1alpha1.LabelEnforces: "any"}
+		out.Spec.PolicyName, out.Spec.ValidationActions = denies, actions
+		out.Spec.ParamRef = &admissionregistrationv1.ParamRef{
+			Namespace: namespace, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{holdv1alpha1.LabelDenies: denies}},
+		}
 		return out
 	}
-	const deny, audit = admissionregistrationv1.Deny, admissionregistrationv1.Audit
 	cases := map[string]struct {
-		reason   string
-		bindings []client.Object
-		want     Enforcement
+		reason  string
+		of      holdv1alpha1.Installer
+		objects []client.Object
+		want    Enforcement
 	}{
-		"None":    {"Nothing denies without a policy.", nil, NotEnforced},
-		"Denies":  {"A policy that denies enforces.", []client.Object{binding("OLM", own, deny, audit)}, Enforced},
-		"Audits":  {"One that audits was released.", []client.Object{binding("OLM", own, audit)}, Released},
-		"Another": {"The policy of another installer does not count.", []client.Object{binding("Helm", own, deny)}, NotEnforced},
+		"None":    {"Nothing denies without a policy.", olm, nil, NotEnforced},
+		"Denies":  {"A policy that denies enforces.", olm, []client.Object{policy(plans), binding(plans, own, deny, audit)}, Enforced},
+		"Audits":  {"One that audits was released.", olm, []client.Object{policy(plans), binding(plans, own, audit)}, Released},
+		"Another": {"The policy of another installer does not count.", olm, []client.Object{policy(images), binding(images, own, deny)}, NotEnforced},
 		"Elsewhere": {
-			"A policy that reads the index of another namespace finds no hold, and allows all.", []client.Object{binding("OLM", "other", deny)}, NotEnforced,
+			"A policy that reads the index of another namespace finds no hold, and allows all.", olm,
+			[]client.Object{policy(plans), binding(plans, "other", deny)}, NotEnforced,
 		},
-		"Both": {"Images and definitions have a policy each, and both have to deny.", []client.Object{binding("OLM", own, deny), binding("OLM", own, audit)}, Released},
+		"Lost": {"A binding whose policy was deleted denies nothing.", olm, []client.Object{binding(plans, own, deny)}, NotEnforced},
+		"Some": {"Some bindings audit.", olm, []client.Object{policy(plans), binding(plans, own, deny), binding(plans, own, audit)}, Released},
+		"Half": {
+			"Images and definitions have a policy each.", workload,
+			[]client.Object{policy(images), binding(images, own, deny), policy(definitions)}, NotEnforced,
+		},
+		"Both": {
+			"Both have to deny.", workload,
+			[]client.Object{policy(images), binding(images, own, deny), policy(definitions), binding(definitions, own, deny)}, Enforced,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			for i, b := range tc.bindings {
-				b.SetName(fmt.Sprint(i))
+			c, _ := clientWith(t)
+			for _, o := range tc.objects {
+				if err := c.Create(t.Context(), o.DeepCopyObject().(client.Object)); err != nil {
+					t.Fatal(err)
+				}
 			}
-			c, _ := clientWith(t, tc.bindings...)
-			if got, err := EnforcementOf(t.Context(), c, holdv1alpha1.InstallerOLM, own); err != nil || got != tc.want {
+			if got, err := EnforcementOf(t.Context(), c, tc.of, own); err != nil || got != tc.want {
 				t.Errorf("%s\ngot %s, %v, want %s", tc.reason, got, err, tc.want)
 			}
 		})

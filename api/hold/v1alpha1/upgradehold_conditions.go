@@ -49,7 +49,7 @@ const (
 	// Remedy: none, this is the desired state.
 	ReasonLoopsWait = "LoopsWait"
 
-	// ReasonPolicyNotBound means that no ValidatingAdmissionPolicyBinding enforces holds for this installer.
+	// ReasonPolicyNotBound means that no ValidatingAdmissionPolicy with a binding enforces holds for this installer.
 	// Remedy: apply the policies of the release (`policies.yaml`), or, after `kubectl operator-status release --all`, run it
 	// with --undo.
 	ReasonPolicyNotBound = "PolicyNotBound"

@@ -242,6 +242,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Named("upgradehold").
 		Watches(&v1alpha1.Probe{}, workloads.Enqueue(workloads.OfProbe)).
 		Watches(&holdv1alpha1.UpgradeHold{}, workloads.Enqueue(func(_ context.Context, o client.Object) []holdv1alpha1.OperatorReference { return ofHold(o) })).
+		Watches(&admissionregistrationv1.ValidatingAdmissionPolicy{}, workloads.Enqueue(r.all)).
 		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, workloads.Enqueue(r.all)).
 		WatchesRawSource(source.TypedKind[client.Object](r.Index, &corev1.ConfigMap{}, workloads.Enqueue(r.unindexed))).
 		WatchesRawSource(source.TypedChannel(r.reconsidered, reconsider)).

@@ -104,6 +104,7 @@ func (r *GateReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcil
 		For(&operatorsv2.OperatorCondition{}).
 		Watches(&v1alpha1.Probe{}, &handler.EnqueueRequestForObject{}).
 		Watches(&v1alpha1.Subscription{}, handler.EnqueueRequestsFromMapFunc(r.neighbours)).
+		Watches(&admissionregistrationv1.ValidatingAdmissionPolicy{}, handler.EnqueueRequestsFromMapFunc(r.neighbours)).
 		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, handler.EnqueueRequestsFromMapFunc(r.neighbours)).
 		Complete(around(r))
 }

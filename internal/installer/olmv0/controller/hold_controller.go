@@ -87,6 +87,7 @@ func (r *HoldReconciler) SetupWithManager(mgr ctrl.Manager, around func(reconcil
 		Watches(&v1alpha1.Probe{}, neighbours).
 		Watches(&operatorsv2.OperatorCondition{}, neighbours).
 		Watches(&holdv1alpha1.UpgradeHold{}, upgradehold.Enqueue(holdv1alpha1.InstallerOLM, subscriptionOf)).
+		Watches(&admissionregistrationv1.ValidatingAdmissionPolicy{}, neighbours).
 		Watches(&admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, neighbours).
 		Complete(around(r))
 }
