@@ -192,7 +192,7 @@ func TestCommandLineUnpacking(t *testing.T) {
 	testcatalog.Refer(&config, func(bundle string) string { return "registry.invalid/" + bundle })
 	s.offerConfig(t, config)
 	for _, sub := range []*v1alpha1.Subscription{s.subscribe(t, "first"), sub} {
-		awaitWhy(t, sub, 2, "Waiting by Subscription ", "(UnpackingInProgress)", "has not unpacked the bundle", "kubectl get pods -n "+s.namespace)
+		awaitWhy(t, sub, 2, "Waiting by Subscription ", "(UnpackingInProgress)", "has not unpacked the bundle", "kubectl get jobs,pods -n "+s.namespace)
 	}
 }
 

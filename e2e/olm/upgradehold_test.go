@@ -277,7 +277,7 @@ func ofOLM(o *unstructured.Unstructured) bool {
 // enforced reports whether the API server enforces UpgradeHolds.
 func enforced(t *testing.T) bool {
 	t.Helper()
-	out, err := upgradehold.EnforcementOf(t.Context(), cluster.Client, holdv1alpha1.InstallerOLM, manager.DefaultNamespace)
+	out, err := upgradehold.EnforcementOf(t.Context(), cluster.Client, []string{holdv1alpha1.DeniesInstallPlans}, manager.DefaultNamespace)
 	if err != nil {
 		t.Fatal(err)
 	}

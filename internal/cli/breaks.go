@@ -21,6 +21,7 @@ import (
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/apply"
+	"github.com/operator-status/operator-status/internal/installer/olmv0/bridge"
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
@@ -48,8 +49,10 @@ func (o *options) addBreaks(ctx context.Context, plans []olm.InstallPlan, operat
 	return nil
 }
 
-// addKnownBreaks is addBreaks for a user who asks why an update has not been installed: only a warning is printed if it cannot be checked.
+// addKnownBreaks is addBreaks for a user who asks why an update has not been installed: for InstallPlans that wait, and only a warning is printed
+// if it cannot be checked.
 func (o *options) addKnownBreaks(ctx context.Context, plans []olm.InstallPlan, operators []operator.Operator) error {
+	plans = slices.DeleteFunc(slices.Clone(plans), func(p olm.InstallPlan) bool { return !bridge.Waits(&p) })
 	var unread [][]string
 	for _, op := range operators {
 		unread = append(unread, op.Unread)

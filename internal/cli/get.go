@@ -170,8 +170,8 @@ func (e notFoundError) Error() string {
 	if e.namespace == "" {
 		return fmt.Sprintf("no operator, Subscription, package or ClusterServiceVersion %q found in any namespace", e.name)
 	}
-	return fmt.Sprintf("no operator, Subscription, package or ClusterServiceVersion %q found in namespace %s: choose another with -n, or -A for all", e.name,
-		e.namespace)
+	return fmt.Sprintf("no operator, Subscription, package or ClusterServiceVersion %q found in namespace %s: choose another with -n. "+
+		"To list those of all namespaces: kubectl operator-status get -A", e.name, e.namespace)
 }
 
 // printOperators prints operators in the format of the flag -o: by default as an overview.

@@ -109,7 +109,7 @@ func TestInstallersOf(t *testing.T) {
 			if got := hasCondition(tc.op); got != tc.condition {
 				t.Errorf("%s\nit has an OperatorCondition: %t", tc.reason, got)
 			}
-			err := reportsUpdates([]operator.Operator{tc.op})
+			err := (&options{flags: genericclioptions.NewConfigFlags(true)}).reportsUpdates([]operator.Operator{tc.op})
 			if (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
 				t.Errorf("%s\ngot %v", tc.reason, err)
 			}

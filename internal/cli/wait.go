@@ -72,7 +72,7 @@ func (o *options) wait(ctx context.Context, name, goal string, reached func(oper
 		return err
 	}
 	if goal == goalUpToDate {
-		if err := reportsUpdates(found); err != nil {
+		if err := o.reportsUpdates(found); err != nil {
 			return err
 		}
 	}
@@ -102,12 +102,12 @@ func (o *options) wait(ctx context.Context, name, goal string, reached func(oper
 }
 
 // reportsUpdates returns an error if the installer of an operator does not know of newer versions.
-func reportsUpdates(operators []operator.Operator) error {
+func (o *options) reportsUpdates(operators []operator.Operator) error {
 	for _, op := range operators {
 		switch op.Reference.Installer {
 		case holdv1alpha1.InstallerOLMv1:
-			return fmt.Errorf("whether %s/%s is up to date is reported on its ClusterExtension only: %s", op.Namespace, op.Name, operator.Command(
-				"kubectl wait clusterextension.olm.operatorframework.io/%s --for=condition=UpToDate", op.Reference.Name))
+			return fmt.Errorf("whether %s/%s is up to date is reported on its ClusterExtension only: %s", op.Namespace, op.Name, o.here(operator.Command(
+				"kubectl wait clusterextension.olm.operatorframework.io/%s --for=condition=UpToDate", op.Reference.Name)))
 		case holdv1alpha1.InstallerHelm, holdv1alpha1.InstallerWorkload:
 			return fmt.Errorf("whether %s/%s is up to date is not known: %s does not report newer versions. Use --for=ready", op.Namespace, op.Name, op.Installer)
 		case holdv1alpha1.InstallerOLM:

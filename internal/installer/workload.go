@@ -35,8 +35,8 @@ type Workload struct {
 	// State is whether it runs. It is Failed if its controller has given up on that.
 	State operator.State
 
-	// Begins is true if its first version has not run yet, as far as that is known. Ran is true if a version is known to have run: of a
-	// StatefulSet or DaemonSet, that runs.
+	// Begins is true if its first version has not run yet, as far as that is known. Ran is true if a version is known to have run: one that is
+	// available, or of a Deployment one that was rolled out.
 	Begins, Ran bool
 
 	// OfCSV is true if it belongs to a ClusterServiceVersion.
@@ -63,7 +63,7 @@ func WorkloadOf(o Object) (Workload, bool) {
 	case *appsv1.Deployment:
 		out.Kind, pod, out.Begins = "Deployment", &o.Spec.Template.Spec, begins(o)
 		ran(o.Status.AvailableReplicas)
-		out.Ran = out.Ran || !out.Begins && o.Annotations[annotationRevision] != ""
+		out.Ran = out.Ran || slices.ContainsFunc(o.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Reason == "NewReplicaSetAvailable" })
 		if out.State != operator.Running && slices.ContainsFunc(o.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
 			return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse
 		}) {
@@ -105,13 +105,10 @@ func OfCSV(o metav1.Object) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.Kind == v1alpha1.ClusterServiceVersionKind })
 }
 
-// annotationRevision is where the controller of Deployments keeps the number of the last revision.
-const annotationRevision = "deployment.kubernetes.io/revision"
-
 // begins reports whether no revision of a Deployment has been rolled out. Its controller keeps that in a condition, also while it is scaled
 // to no pods.
 func begins(d *appsv1.Deployment) bool {
-	return d.Annotations[annotationRevision] == "1" && d.Status.AvailableReplicas == 0 &&
+	return d.Annotations["deployment.kubernetes.io/revision"] == "1" && d.Status.AvailableReplicas == 0 &&
 		slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
 			return c.Type == appsv1.DeploymentProgressing && (c.Reason == "NewReplicaSetCreated" || c.Reason == "ReplicaSetUpdated" || c.Reason == "ProgressDeadlineExceeded")
 		})

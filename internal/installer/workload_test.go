@@ -66,14 +66,14 @@ func TestBegins(t *testing.T) {
 	cases := map[string]struct {
 		reason, revision, progressing string
 		available                     int32
-		want                          bool
+		want, ran                     bool
 	}{
-		"New":      {"A first version that cannot start has not run.", "1", "ReplicaSetUpdated", 0, true},
-		"Late":     {"Nor has one that exceeds its deadline.", "1", "ProgressDeadlineExceeded", 0, true},
-		"Runs":     {"One that is available runs.", "1", "ReplicaSetUpdated", 1, false},
-		"Ran":      {"One that was rolled out has run, also if it is scaled to no pods since.", "1", "NewReplicaSetAvailable", 0, false},
-		"Updating": {"An update comes after a version that ran.", "2", "ReplicaSetUpdated", 0, false},
-		"Unknown":  {"Without a deadline it is not known.", "1", "", 0, false},
+		"New":      {"A first version that cannot start has not run.", "1", "ReplicaSetUpdated", 0, true, false},
+		"Late":     {"Nor has one that exceeds its deadline.", "1", "ProgressDeadlineExceeded", 0, true, false},
+		"Runs":     {"One that is available runs.", "1", "ReplicaSetUpdated", 1, false, true},
+		"Ran":      {"One that was rolled out has run, also if it is scaled to no pods since.", "1", "NewReplicaSetAvailable", 0, false, true},
+		"Updating": {"An update usually comes after a version that ran, or one that could not start was corrected.", "2", "ReplicaSetUpdated", 0, false, false},
+		"Unknown":  {"Without a deadline it is not known.", "1", "", 0, false, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestBegins(t *testing.T) {
 			if tc.progressing != "" {
 				d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Reason: tc.progressing}}
 			}
-			if w, _ := WorkloadOf(d); w.Begins != tc.want {
-				t.Errorf("%s\ngot %t", tc.reason, w.Begins)
+			if w, _ := WorkloadOf(d); w.Begins != tc.want || w.Ran != tc.ran {
+				t.Errorf("%s\nit begins: %t, it ran: %t", tc.reason, w.Begins, w.Ran)
 			}
 		})
 	}

@@ -50,31 +50,37 @@ func newOperators(mgr ctrl.Manager) (operators, error) {
 
 // find returns an operator, or nil if no version of it has run.
 func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) (*installer.Installed, error) {
-	running, err := o.Owned(ctx, of)
+	marked, err := o.Owned(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 	// Whoever may create workloads elsewhere can give them the marks of this operator.
-	running = slices.DeleteFunc(running, func(w installer.Workload) bool { return w.Namespace != of.Namespace })
-	out, err := o.installed(ctx, of, running)
+	running := slices.DeleteFunc(slices.Clone(marked), func(w installer.Workload) bool { return w.Namespace != of.Namespace })
+	storage := helm.StorageOf(of, running)
+	if len(running) == 0 {
+		storage = helm.StorageOf(of, marked) // it has to have a record there
+	}
+	out, err := o.installed(ctx, of, running, storage)
 	if out != nil {
 		out.Conditions = installer.ConditionsOf(running)
 	}
 	return out, err
 }
 
-// installed describes an operator that runs in workloads, or in none.
-func (o operators) installed(ctx context.Context, of holdv1alpha1.OperatorReference, running []installer.Workload) (*installer.Installed, error) {
+// installed describes an operator that runs in workloads, or in none. The records of a Helm release are in the namespace storage.
+func (o operators) installed(ctx context.Context, of holdv1alpha1.OperatorReference, running []installer.Workload, storage string) (
+	*installer.Installed, error,
+) {
 	switch of.Installer {
 	case holdv1alpha1.InstallerWorkload:
 		named, err := o.Named(ctx, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}) // also one with the marks of another installer
 		return workload.Find(of, named), err
 	case holdv1alpha1.InstallerHelm:
-		records, err := o.Records(ctx, helm.StorageOf(of, running))
+		records, err := o.Records(ctx, storage)
 		if err != nil {
 			return nil, err
 		}
-		return helm.Find(of, records, running).Installed(), nil
+		return helm.Find(of, storage, records, running).Installed(), nil
 	case holdv1alpha1.InstallerOLMv1:
 		extension, err := o.extension(ctx, of.Name)
 		if err != nil || extension == nil {

@@ -90,7 +90,7 @@ func (w *Writer) Write(ctx context.Context, op Operator) (reconcile.Result, erro
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	enforcement, err := EnforcementOf(ctx, w.Client, op.Installer, w.Namespace)
+	enforcement, err := EnforcementOf(ctx, w.Client, op.needed(), w.Namespace)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -151,29 +151,39 @@ const (
 	NotEnforced Enforcement = "NotEnforced" // it has no policy for them
 )
 
-// needed are the parts of the index in which policies have to look up the updates of an installer.
-var needed = map[holdv1alpha1.Installer][]string{
-	holdv1alpha1.InstallerOLM:      {holdv1alpha1.DeniesInstallPlans},
-	holdv1alpha1.InstallerOLMv1:    {holdv1alpha1.DeniesRevisions},
-	holdv1alpha1.InstallerHelm:     {holdv1alpha1.DeniesRevisions},
-	holdv1alpha1.InstallerWorkload: {holdv1alpha1.DeniesWorkloads, holdv1alpha1.DeniesDefinitions},
+// needed returns the parts of the index in which policies have to look up the updates of a held operator.
+func (op Operator) needed() []string {
+	if op.Denied == nil {
+		return []string{holdv1alpha1.DeniesInstallPlans}
+	}
+	var out []string
+	denied := op.Denied("")
+	for denies, some := range map[string]bool{
+		holdv1alpha1.DeniesInstallPlans: denied.InstallPlans != nil, holdv1alpha1.DeniesRevisions: denied.Revisions != nil,
+		holdv1alpha1.DeniesWorkloads: len(denied.Workloads) > 0, holdv1alpha1.DeniesDefinitions: len(denied.CustomResourceDefinitions) > 0,
+	} {
+		if some {
+			out = append(out, denies)
+		}
+	}
+	return out
 }
 
-// EnforcementOf returns how the API server treats the updates of an installer's held operators. A policy that looks them up in another
-// namespace than that of operator-status denies none of them, nor does a binding without its policy.
-func EnforcementOf(ctx context.Context, from client.Reader, installer holdv1alpha1.Installer, namespace string) (Enforcement, error) {
+// EnforcementOf returns how the API server treats the updates that policies have to look up in some parts of the index. A policy that looks
+// them up in another namespace than that of operator-status denies none of them, nor does a binding without its policy.
+func EnforcementOf(ctx context.Context, from client.Reader, needed []string, namespace string) (Enforcement, error) {
 	list := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
 	if err := from.List(ctx, list, client.HasLabels{holdv1alpha1.LabelEnforces}); err != nil {
 		return "", fmt.Errorf("listing the ValidatingAdmissionPolicyBindings: %w", err)
 	}
-	missing := slices.Clone(needed[installer])
+	missing := slices.Clone(needed)
 	for i := range list.Items {
 		spec := list.Items[i].Spec
 		if spec.ParamRef == nil || spec.ParamRef.Namespace != namespace || spec.ParamRef.Selector == nil {
 			continue
 		}
 		denies := spec.ParamRef.Selector.MatchLabels[holdv1alpha1.LabelDenies]
-		if !slices.Contains(needed[installer], denies) {
+		if !slices.Contains(needed, denies) {
 			continue
 		}
 		if !slices.Contains(spec.ValidationActions, admissionregistrationv1.Deny) {

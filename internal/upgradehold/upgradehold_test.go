@@ -134,10 +134,41 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
+// TestAllowed verifies that the annotation of a workload ends a hold of the operator, and none of an administrator.
+func TestAllowed(t *testing.T) {
+	byOperator := gate.Hold{Reason: "A", Override: gate.Override{Resource: "deployment", Object: operator.Ref{Name: "foo"}, Target: "b"}}
+	byAdmin := gate.Hold{Reason: "A"}
+	for name, tc := range map[string]struct {
+		holds []gate.Hold
+		want  string
+	}{
+		"Operator": {[]gate.Hold{byOperator}, "foo:2"}, "Administrator": {[]gate.Hold{byAdmin}, ""}, "Both": {[]gate.Hold{byOperator, byAdmin}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := clientWith(t)
+			w := &Writer{
+				Client: c, Live: c, Recorder: events.NewFakeRecorder(10), Namespace: "operator-status-system", Index: &Index{Client: c, Reader: c}, Now: time.Now,
+			}
+			got := "never asked"
+			_, err := w.Write(t.Context(), Operator{
+				OperatorReference: foo, Installed: true, Holds: tc.holds, Allowed: "foo:2", Request: &metav1.PartialObjectMetadata{},
+				Denied: func(allowed string) *holdv1alpha1.DeniedUpdates {
+					got = allowed
+					return &holdv1alpha1.DeniedUpdates{}
+				},
+			})
+			if err != nil || got != tc.want {
+				t.Errorf("%q is allowed, %v, want %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
 func TestEnforcementOf(t *testing.T) {
-	const own, olm, workload = "operator-status-system", holdv1alpha1.InstallerOLM, holdv1alpha1.InstallerWorkload
+	const own = "operator-status-system"
 	const plans, images, definitions = holdv1alpha1.DeniesInstallPlans, holdv1alpha1.DeniesWorkloads, holdv1alpha1.DeniesDefinitions
 	const deny, audit = admissionregistrationv1.Deny, admissionregistrationv1.Audit
+	olm, workload := []string{plans}, []string{images, definitions}
 	policy := func(denies string) client.Object {
 		return &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: denies}}
 	}
@@ -152,7 +183,7 @@ func TestEnforcementOf(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason  string
-		of      holdv1alpha1.Installer
+		of      []string
 		objects []client.Object
 		want    Enforcement
 	}{

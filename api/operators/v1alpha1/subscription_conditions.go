@@ -232,7 +232,8 @@ const (
 	ReasonInstallPlanFailed = "InstallPlanFailed"
 
 	// ReasonRequiresApproval means that a user has to approve the InstallPlan.
-	// Remedy: `kubectl operator-status approve`, or set spec.installPlanApproval to Automatic.
+	// Remedy: `kubectl operator-status approve`, or set spec.installPlanApproval to Automatic, or spec.approval of the PlatformOperator that
+	// composes the Subscription.
 	ReasonRequiresApproval = "RequiresApproval"
 
 	// ReasonNotAwaitingApproval means that the InstallPlan is approved, or the Subscription's approval is automatic.

@@ -74,10 +74,10 @@ func StorageOf(of holdv1alpha1.OperatorReference, workloads []installer.Workload
 	return of.Namespace
 }
 
-// Find returns a release, or nil if neither a record nor a workload of it exists. records are those of its storage, and workloads its own, or
-// more.
-func Find(of holdv1alpha1.OperatorReference, records []metav1.PartialObjectMetadata, workloads []installer.Workload) *Release {
-	out := &Release{Namespace: StorageOf(of, workloads), Name: of.Name}
+// Find returns a release, or nil if neither a record nor a workload of it exists. records are those of its storage, which is a namespace, and
+// workloads its own, or more.
+func Find(of holdv1alpha1.OperatorReference, storage string, records []metav1.PartialObjectMetadata, workloads []installer.Workload) *Release {
+	out := &Release{Namespace: storage, Name: of.Name}
 	for i := range records {
 		if r := &records[i]; r.Namespace == out.Namespace && r.Labels[LabelOwner] == Owner && r.Labels[LabelName] == of.Name {
 			out.add(r)
@@ -149,6 +149,12 @@ func (r *Release) Installed() *installer.Installed {
 	return out
 }
 
+// isByFlux reports whether Flux installs the release.
+func (r *Release) isByFlux() bool {
+	by := installer.RetryOf(r.Workloads)
+	return by != nil && by.Kind == installer.HelmRelease
+}
+
 // record returns the name of the record of the last revision.
 func (r *Release) record() string {
 	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", r.Name, r.Revision)
@@ -166,7 +172,7 @@ func (r *Release) denied(allowed string, crds []string) *holdv1alpha1.DeniedUpda
 	if r.Complete {
 		revisions.Statuses = append(revisions.Statuses, pendingRollback)
 	}
-	if r.Complete && r.Revision > 0 { // without a record, Helm does not update it
+	if r.Complete && (r.Revision > 0 || r.isByFlux()) { // without a record, another program may have taken it over
 		out.CustomResourceDefinitions = installer.DeniedDefinitions(crds)
 	}
 	if n, err := strconv.Atoi(allowed); err == nil && n > r.Revision {

@@ -100,6 +100,13 @@ func TestInstalled(t *testing.T) {
 			request:   "Deployment foo/foo",
 			denied:    &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-install", "pending-rollback"}},
 		},
+		"StoredElsewhere": {
+			reason:    "Flux may keep the records anywhere, and replaces CustomResourceDefinitions before it writes one.",
+			workloads: []installer.Workload{byFlux(available(workload("Deployment", "foo", "foo")), "foo")},
+			request:   "Deployment foo/foo",
+			denied:    &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-install", "pending-rollback"}},
+			crds:      crds,
+		},
 		"Uninstalled": {
 			reason:  "A release of which only the history is left may be installed again.",
 			records: []metav1.PartialObjectMetadata{record("foo", "foo", "1", "superseded"), record("foo", "foo", "2", "uninstalled")},
@@ -128,7 +135,7 @@ func TestInstalled(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Find(foo, tc.records, tc.workloads).Installed()
+			got := Find(foo, StorageOf(foo, tc.workloads), tc.records, tc.workloads).Installed()
 			if got == nil {
 				if tc.request != "" {
 					t.Fatalf("%s\nno version has run", tc.reason)

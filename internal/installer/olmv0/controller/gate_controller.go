@@ -78,7 +78,7 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 // enforced returns the waiver of a cluster with a policy that enforces UpgradeHolds, or nil. OLM has to evaluate OperatorConditions
 // only if nothing prevents an update before it begins, and not if an administrator has released all updates.
 func (r *GateReconciler) enforced(ctx context.Context) (*gate.Waiver, error) {
-	enforcement, err := upgradehold.EnforcementOf(ctx, r.Client, holdv1alpha1.InstallerOLM, r.OptIns.Namespace)
+	enforcement, err := upgradehold.EnforcementOf(ctx, r.Client, []string{holdv1alpha1.DeniesInstallPlans}, r.OptIns.Namespace)
 	if err != nil || enforcement == upgradehold.NotEnforced {
 		return nil, err
 	}
