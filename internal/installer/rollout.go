@@ -99,7 +99,8 @@ func (all Installers) Explain(c Cluster, operators []operator.Operator, now time
 			}
 		}
 		op.Blockers = append(found, op.Blockers...)
-		if b := stalled(*op, now); b != nil && !slices.ContainsFunc(found, isAmiss) { // else a workload tells why an installation takes too long
+		b := stalled(*op, now)
+		if b != nil && (op.Unfinished.Invalid || !slices.ContainsFunc(found, isAmiss)) { // else a workload tells why an installation takes too long
 			op.Blockers = append(op.Blockers, *b)
 		}
 		slices.SortStableFunc(op.Blockers, func(a, b operator.Blocker) int { return cmp.Compare(a.Impact.Rank(), b.Impact.Rank()) })

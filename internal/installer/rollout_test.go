@@ -363,6 +363,15 @@ func TestExplain(t *testing.T) {
 					"check that it runs", "kubectl describe deployment -n foo foo",
 			},
 		},
+		"InvalidAndWaiting": {
+			reason: "It does not tell why a manifest is invalid.", objects: []Object{unseen},
+			unfinished: &operator.Unfinished{Ref: unresolved.Ref, Reason: "BuildFailed", Message: "invalid", Since: at(290), Broken: true, Invalid: true},
+			want: []string{
+				"Broken by Subscription foo/foo, BuildFailed since 290: invalid",
+				"Waiting by Deployment foo/foo, NotReconciled since 100: kube-controller-manager has not processed the last change of Deployment foo/foo: " +
+					"check that it runs", "kubectl describe deployment -n foo foo",
+			},
+		},
 		"FailedAndStopped": {
 			reason: "A hold does not hide what is broken.", objects: []Object{deployment(0, 0, 0)}, unfinished: failed,
 			want: []string{

@@ -91,6 +91,9 @@ type Unfinished struct {
 	// Broken is true if it has failed, or does not end before a user does something.
 	Broken bool
 
+	// Invalid is true if it has failed before anything was applied, as for a manifest that cannot be read: no workload is the cause.
+	Invalid bool
+
 	// External is true if it waits for something that is not part of it, such as a later version of Kubernetes.
 	External bool
 

@@ -86,11 +86,14 @@ func (all Applications) Unfinished(workloads []installer.Workload) *operator.Unf
 // broken are the types of conditions that keep an Application from being synced, and phases of a sync that has failed.
 var broken = []string{"ComparisonError", "InvalidSpecError", "SyncError", "DeletionError", "UnknownError", "Failed", "Error"}
 
+// invalid are the types of conditions of an Application whose manifests cannot be read.
+var invalid = []string{"ComparisonError", "InvalidSpecError"}
+
 // unfinished describes the state of an Application, or returns nil if it is synced.
 func (a *Application) unfinished() *operator.Unfinished {
 	for _, c := range a.Status.Conditions {
 		if slices.Contains(broken, c.Type) && (c.Type != "SyncError" || a.Status.Sync.Status != "Synced") { // one that a user has synced since
-			return &operator.Unfinished{Reason: c.Type, Message: c.Message, Since: c.LastTransitionTime, Broken: true}
+			return &operator.Unfinished{Reason: c.Type, Message: c.Message, Since: c.LastTransitionTime, Broken: true, Invalid: slices.Contains(invalid, c.Type)}
 		}
 	}
 	sync := a.Status.OperationState

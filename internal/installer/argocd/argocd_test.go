@@ -52,7 +52,7 @@ func TestUnfinished(t *testing.T) {
 		"Compared": {
 			"What is in Git cannot be read.", nil, tracked,
 			one(`{"conditions":[{"type":"OrphanedResourceWarning","message":"1"},{"type":"ComparisonError","message":"no such path"}]}`),
-			"Application argocd/foo ComparisonError true: no such path",
+			"Application argocd/foo ComparisonError true: no such path, whatever its workloads do",
 		},
 		"Skipped": {
 			"It does not sync, since that would delete everything.", nil, tracked,
@@ -75,6 +75,9 @@ func TestUnfinished(t *testing.T) {
 			applications := In(installer.Cluster{Objects: tc.objects})
 			if u := applications.Unfinished([]installer.Workload{{Labels: tc.labels, Annotations: tc.annotations}}); u != nil {
 				got = fmt.Sprintf("%s %s %t: %s", u, u.Reason, u.Broken, u.Message)
+				if u.Invalid {
+					got += ", whatever its workloads do"
+				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)

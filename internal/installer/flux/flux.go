@@ -3,6 +3,7 @@ package flux
 
 import (
 	"cmp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,6 +105,10 @@ func (a *applier) unfinished() *operator.Unfinished {
 	}
 	return &operator.Unfinished{
 		Since: ready.LastTransitionTime, Reason: ready.Reason, Message: cmp.Or(ready.Message, ready.Reason),
-		Broken: ready.Status == metav1.ConditionFalse && ready.Reason != "DependencyNotReady",
+		Broken:  ready.Status == metav1.ConditionFalse && ready.Reason != "DependencyNotReady",
+		Invalid: ready.Status == metav1.ConditionFalse && slices.Contains(invalid, ready.Reason),
 	}
 }
+
+// invalid are the reasons for which Flux cannot build what it is to apply.
+var invalid = []string{"BuildFailed", "ArtifactFailed"}

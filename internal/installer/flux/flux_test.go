@@ -40,7 +40,7 @@ func TestUnfinished(t *testing.T) {
 		"Failed": {"It is not tried again before it changes.", releases, &HelmRelease{ready("False", "UpgradeFailed", "no such value")}, "HelmRelease flux-system/foo UpgradeFailed true: no such value"},
 		"Denied": {"The UpgradeHold reports it.", releases, &HelmRelease{ready("False", "UpgradeFailed", "denied request: The update to x is held")}, ""},
 		"Kustomization": {"A manifest is invalid.", kustomizations, &Kustomization{ready("False", "BuildFailed", "invalid")},
-			"Kustomization flux-system/foo BuildFailed true: invalid"},
+			"Kustomization flux-system/foo BuildFailed true: invalid, whatever its workloads do"},
 		"Progressing": {"It takes some time.", kustomizations, &Kustomization{ready("Unknown", "Progressing", "")}, "Kustomization flux-system/foo Progressing false: Progressing"},
 		"Dependency":  {"It is applied once another one is.", releases, &HelmRelease{ready("False", "DependencyNotReady", "bar")}, "HelmRelease flux-system/foo DependencyNotReady false: bar"},
 		"Changed": {"Its last change is not applied.", releases, &HelmRelease{changed},
@@ -56,6 +56,9 @@ func TestUnfinished(t *testing.T) {
 			objects := In(installer.Cluster{Objects: []installer.Object{tc.object}})
 			if u := objects.Unfinished([]installer.Workload{{Labels: tc.labels}}); u != nil {
 				got = fmt.Sprintf("%s %s %t: %s", u, u.Reason, u.Broken, u.Message)
+				if u.Invalid {
+					got += ", whatever its workloads do"
+				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
