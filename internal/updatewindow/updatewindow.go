@@ -33,7 +33,9 @@ func At(spec holdv1alpha1.HoldTerms, now time.Time) State {
 		return State{Reason: holdv1alpha1.ReasonExpired}
 	}
 	if spec.From != nil && spec.From.After(now) {
-		return State{Reason: holdv1alpha1.ReasonNotStarted, Changes: spec.From.Time}
+		begun := spec
+		begun.From = nil
+		return State{Reason: holdv1alpha1.ReasonNotStarted, Changes: spec.From.Time, Problem: At(begun, spec.From.Time).Problem}
 	}
 	out := State{Holds: true}
 	if spec.Until != nil {
@@ -53,16 +55,19 @@ func At(spec holdv1alpha1.HoldTerms, now time.Time) State {
 	return out
 }
 
-// WhyNot returns why updates are not held, and until when.
+// WhyNot returns why updates are not held, until when, and the Problem.
 func (s State) WhyNot() string {
+	out := "spec.until has passed"
 	switch s.Reason {
 	case holdv1alpha1.ReasonNotStarted:
-		return "It begins at " + s.Changes.UTC().Format(time.RFC3339)
+		out = "It begins at " + s.Changes.UTC().Format(time.RFC3339)
 	case holdv1alpha1.ReasonUpdateWindow:
-		return "An update window is open until " + s.Changes.UTC().Format(time.RFC3339)
-	default:
-		return "spec.until has passed"
+		out = "An update window is open until " + s.Changes.UTC().Format(time.RFC3339)
 	}
+	if s.Problem != "" {
+		out += ". " + s.Problem
+	}
+	return out
 }
 
 // parser reads the five fields of a schedule, as that of a CronJob.

@@ -82,6 +82,11 @@ func TestAt(t *testing.T) {
 			State{Holds: true, Changes: at(t, "2026-11-29T02:00:00Z"), Problem: `updateWindows has "a b c d e", which never opens: failed to parse int from a: strconv.Atoi: parsing "a": invalid syntax`}},
 		"NoZone": {"So does a time zone that does not exist.", times("", "", window("0 2 * * *", time.Hour, "Europe/Nowhere")), "2026-11-28T06:00:00Z",
 			State{Holds: true, Problem: `updateWindows has "0 2 * * *", which never opens: unknown time zone Europe/Nowhere`}},
+		"NoZoneYet": {"Also before it begins.", times("2026-12-20T00:00:00Z", "", window("0 2 * * *", time.Hour, "Europe/Nowhere")), "2026-11-28T06:00:00Z",
+			State{
+				Reason: "NotStarted", Changes: at(t, "2026-12-20T00:00:00Z"),
+				Problem: `updateWindows has "0 2 * * *", which never opens: unknown time zone Europe/Nowhere`,
+			}},
 		"LocalZone": {"So does the local time zone.", times("", "", window("0 2 * * *", time.Hour, "Local")), "2026-11-28T06:00:00Z",
 			State{Holds: true, Problem: `updateWindows has "0 2 * * *", which never opens: the local time zone is that of any machine`}},
 		"ZoneInSchedule": {"So does a time zone in the schedule, which its parser may not survive.", times("", "", window("TZ=0 * * * *", time.Hour, "")), "2026-11-28T06:00:00Z",
