@@ -216,7 +216,7 @@ func reporting(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 func serviceAccounts(subjects []rbacv1.Subject) []rbacv1.Subject {
 	var out []rbacv1.Subject
 	for _, s := range subjects {
-		if s.Kind == rbacv1.ServiceAccountKind {
+		if len(controllers.Accounts("", []rbacv1.Subject{s})) > 0 {
 			out = append(out, s)
 		}
 	}

@@ -258,16 +258,26 @@ func RightsIn(c installer.Cluster, definitions Definitions) map[types.Namespaced
 // added to them, also to report on these, and an account that is bound to one is no operator for that.
 const LabelBootstrapping = "kubernetes.io/bootstrapping"
 
-// Accounts returns the service accounts among the subjects of a binding in a namespace, or of a ClusterRoleBinding.
+// Accounts returns the service accounts among the subjects of a binding in a namespace, or of a ClusterRoleBinding. Groups are left out: rights
+// of all service accounts make none of them an operator.
 func Accounts(namespace string, subjects []rbacv1.Subject) []types.NamespacedName {
 	var out []types.NamespacedName
 	for _, s := range subjects {
-		if s.Kind == rbacv1.ServiceAccountKind {
+		switch s.Kind {
+		case rbacv1.ServiceAccountKind:
 			out = append(out, types.NamespacedName{Namespace: cmp.Or(s.Namespace, namespace), Name: s.Name})
+		case rbacv1.UserKind:
+			user, isAccount := strings.CutPrefix(s.Name, userOfAccount)
+			if of, name, ok := strings.Cut(user, ":"); ok && isAccount {
+				out = append(out, types.NamespacedName{Namespace: of, Name: name})
+			}
 		}
 	}
 	return out
 }
+
+// userOfAccount is the prefix of the name of the user that a service account is, before its namespace and name.
+const userOfAccount = "system:serviceaccount:"
 
 // roleOf returns the key of a role in RightsIn.
 func roleOf(namespace string, ref rbacv1.RoleRef) string {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -173,6 +174,19 @@ func TestUserRoles(t *testing.T) {
 		if got := In(installer.Cluster{Objects: objects}); len(got) != tc.want {
 			t.Errorf("role %s makes these operators, want %d: %v", tc.role, tc.want, got)
 		}
+	}
+}
+
+// TestAccounts verifies which service accounts the subjects of a binding are.
+func TestAccounts(t *testing.T) {
+	subjects := []rbacv1.Subject{
+		{Kind: "ServiceAccount", Namespace: "foo", Name: "a"}, {Kind: "ServiceAccount", Name: "b"},
+		{Kind: "User", Name: "system:serviceaccount:foo:c"}, {Kind: "User", Name: "system:serviceaccount"}, {Kind: "User", Name: "foo:c"},
+		{Kind: "Group", Name: "system:serviceaccounts:foo"},
+	}
+	want := []types.NamespacedName{{Namespace: "foo", Name: "a"}, {Namespace: "bar", Name: "b"}, {Namespace: "foo", Name: "c"}}
+	if diff := cmp.Diff(want, Accounts("bar", subjects)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
