@@ -18,9 +18,14 @@ import (
 const redacted = "REDACTED"
 
 // Redact removes values that may be secret from an object: those of environment variables and of Secrets that it embeds, and
-// credentials in arguments. It also removes managed fields.
+// credentials in arguments. Of managed fields it keeps who changed the object when, which tells how long a controller has not reacted.
 func Redact(o *unstructured.Unstructured) {
-	o.SetManagedFields(nil)
+	if managed := o.GetManagedFields(); len(managed) > 0 {
+		for i := range managed {
+			managed[i].FieldsV1 = nil
+		}
+		o.SetManagedFields(managed)
+	}
 	annotations := o.GetAnnotations()
 	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration") // the same once more, as text
 	if len(annotations) == 0 {

@@ -20,6 +20,10 @@ func TestRedact(t *testing.T) {
 			"Values of environment variables are removed.",
 			`{"kind":"Deployment","spec":{"containers":[{"env":[{"name":"kept","value":"hunter2"},{"name":"kept","valueFrom":{"secretKeyRef":{"name":"kept"}}}]}]}}`,
 		},
+		"ManagedFields": {
+			"Names of fields may be keys of a Secret; when an object was changed is read.",
+			`{"kind":"Deployment","metadata":{"managedFields":[{"manager":"kept","time":"2026-11-30T00:00:00Z","fieldsV1":{"f:hunter2":{}}}]}}`,
+		},
 		"SubscriptionConfig": {
 			"Values of environment variables in the config of a Subscription are removed.",
 			`{"kind":"Subscription","spec":{"name":"kept","config":{"env":[{"name":"kept","value":"hunter2"}]}}}`,
