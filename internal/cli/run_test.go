@@ -148,24 +148,24 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestIsComposed verifies for which operators that do not exist one can wait.
-func TestIsComposed(t *testing.T) {
+// TestNamespaceComposed verifies for which operators that do not exist one can wait, and where.
+func TestNamespaceComposed(t *testing.T) {
 	o := &options{from: []string{archived(t)}, installers: installer.Installers{olmv0.Installer{}}, flags: genericclioptions.NewConfigFlags(true)}
 	for name, tc := range map[string]struct {
 		reason string
-		want   bool
+		want   string
 	}{
-		"new":     {"A PlatformOperator has its name.", true},
-		"package": {"The package of a PlatformOperator has its name.", true},
-		"none":    {"Nothing has its name.", false},
+		"new":     {"A PlatformOperator has its name.", "new"},
+		"package": {"The package of a PlatformOperator has its name.", "new"},
+		"none":    {"Nothing has its name.", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, _, err := o.operatorsOf(t.Context(), []string{name}, o.installers.Operators)
 			if !errors.As(err, &notFoundError{}) {
 				t.Fatal(err)
 			}
-			if got := isComposed(cluster, name); got != tc.want {
-				t.Errorf("%s It is composed: %t.", tc.reason, got)
+			if got := namespaceComposed(cluster, name); got != tc.want {
+				t.Errorf("%s It is composed in %q.", tc.reason, got)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,8 +69,14 @@ func (o *options) wait(ctx context.Context, name, goal string, reached func(oper
 	switch {
 	case err == nil && namespace != "":
 		namespace = found[0].Namespace // not that of the kubeconfig, if it is composed by a PlatformOperator
-	case errors.As(err, &notFoundError{}) && !isComposed(cluster, name):
-		return err
+	case errors.As(err, &notFoundError{}):
+		composedIn := namespaceComposed(cluster, name)
+		if composedIn == "" {
+			return err
+		}
+		if namespace != "" {
+			namespace = composedIn
+		}
 	}
 	if goal == goalUpToDate {
 		if err := o.reportsUpdates(found); err != nil {
@@ -116,11 +123,14 @@ func (o *options) reportsUpdates(operators []operator.Operator) error {
 	return nil
 }
 
-// isComposed reports whether a PlatformOperator composes an operator, which may not exist yet.
-func isComposed(c installer.Cluster, name string) bool {
-	return slices.ContainsFunc(installer.Values[platformv1alpha1.PlatformOperator](c), func(p platformv1alpha1.PlatformOperator) bool {
-		return p.Name == name || p.Spec.Package.Name == name
-	})
+// namespaceComposed returns the namespace in which a PlatformOperator composes an operator, which may not exist yet, or "" if none does.
+func namespaceComposed(c installer.Cluster, name string) string {
+	for _, p := range installer.Values[platformv1alpha1.PlatformOperator](c) {
+		if p.Name == name || p.Spec.Package.Name == name {
+			return cmp.Or(p.Status.Namespace, p.GetNamespaceToInstallIn())
+		}
+	}
+	return ""
 }
 
 func timedOut(ctx context.Context, name, goal, last string) error {
