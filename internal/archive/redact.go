@@ -18,7 +18,7 @@ import (
 const redacted = "REDACTED"
 
 // Redact removes values that may be secret from an object: those of environment variables and of Secrets that it embeds, and
-// credentials in arguments. Of managed fields it keeps who changed the object when, which tells how long a controller has not reacted.
+// credentials in arguments. Of managed fields it keeps who changed the object when: that is how long a controller has not reacted.
 func Redact(o *unstructured.Unstructured) {
 	if managed := o.GetManagedFields(); len(managed) > 0 {
 		for i := range managed {

@@ -77,9 +77,10 @@ type options struct {
 	allNamespaces bool
 	from          []string // archives to read instead of a cluster
 
-	connected client.WithWatch // once client has been called
-	opened    *archive.Archive // once reader has been called
-	warned    []string         // notes of the warnings that were printed
+	connected  client.WithWatch // once client has been called
+	discovered *discovering     // once reader has been called
+	opened     *archive.Archive // as well
+	warned     []string         // notes of the warnings that were printed
 }
 
 // safe returns a writer that replaces unsafe characters: the output quotes statuses and archives, whose authors may have

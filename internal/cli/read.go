@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -145,14 +146,28 @@ func readAll(ctx context.Context, c lister, kinds []installer.Kind, namespace st
 				out.Unread = append(out.Unread, k.Plural)
 			}
 		case apierrors.IsNotFound(err): // it is not installed
+		case apierrors.IsForbidden(err) && isKnown(c, k, false): // nor is it
 		case isUnread(err) && (!k.Required || !apierrors.IsForbidden(err)):
 			out.Unread = append(out.Unread, k.Plural)
+			if isKnown(c, k, true) {
+				out.Served = append(out.Served, k.GroupVersionKind)
+			}
 		default:
 			return installer.Cluster{}, fmt.Errorf("listing %s: %w", k.Plural, err)
 		}
 	}
 	slices.Sort(out.Unread)
 	return out, nil
+}
+
+// isKnown reports whether the API server is known to serve a kind, or not to.
+func isKnown(c lister, k installer.Kind, served bool) bool {
+	d, ok := c.(discoverer)
+	if !ok {
+		return false
+	}
+	serves, known := d.serves(k.GroupVersionKind)
+	return known && serves == served
 }
 
 // readKind reads the objects of one kind page by page.
@@ -194,7 +209,7 @@ type lister interface {
 // reader returns the source of the objects: the cluster, or the archives that the flag --from names.
 func (o *options) reader() (lister, error) {
 	if len(o.from) == 0 {
-		return o.client()
+		return o.discovering()
 	}
 	if o.opened != nil {
 		return o.opened, nil
@@ -210,6 +225,27 @@ func (o *options) reader() (lister, error) {
 		fmt.Fprintf(o.ErrOut, "Warning: %s\n", skipped)
 	}
 	return o.opened, nil
+}
+
+// discovering returns a client with the user's permissions that knows which kinds are served.
+func (o *options) discovering() (lister, error) {
+	c, err := o.client()
+	if err != nil || o.flags == nil { // as in tests
+		return c, err
+	}
+	if o.discovered == nil {
+		config, err := o.config()
+		if err != nil {
+			return nil, err
+		}
+		asking, err := discovery.NewDiscoveryClientForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		out := newDiscovering(c, asking)
+		o.discovered = &out
+	}
+	return *o.discovered, nil
 }
 
 // now returns the time that ages count to: that of the last archive if any is read.

@@ -76,8 +76,8 @@ func terminating(c Cluster) map[string][]operator.Blocker {
 	return out
 }
 
-// UnreadOf returns those of some kinds that may not be read although the cluster has them, by their Plural. Their CustomResourceDefinitions tell:
-// the API server denies a user without rights also the kinds that it does not have.
+// UnreadOf returns those of some kinds that may not be read although the cluster has them, by their Plural. The API server denies a user
+// without rights also the kinds that it does not have. Unless it was asked, that is known by their CustomResourceDefinitions.
 func UnreadOf(c Cluster, kinds ...schema.GroupVersionKind) []string {
 	var out []string
 	for _, kind := range kinds {
@@ -88,8 +88,11 @@ func UnreadOf(c Cluster, kinds ...schema.GroupVersionKind) []string {
 	return out
 }
 
-// isDefined reports whether a kind is known to have a CustomResourceDefinition.
+// isDefined reports whether a kind is known to be served, or to have a CustomResourceDefinition.
 func isDefined(c Cluster, kind schema.GroupVersionKind) bool {
+	if slices.Contains(c.Served, kind) {
+		return true
+	}
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
 	for crd := range each[metav1.PartialObjectMetadata](c) {
 		if crd.Name == resource.GroupResource().String() {

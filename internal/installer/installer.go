@@ -106,6 +106,9 @@ type Cluster struct {
 	// whether they exist.
 	Unread []string
 
+	// Served are those of them that the API server is known to serve. Those that it is known not to serve are not Unread.
+	Served []schema.GroupVersionKind
+
 	// Namespace is the only one of which objects were read, or empty.
 	Namespace string
 }
