@@ -191,9 +191,12 @@ func TestCommandLineUnpacking(t *testing.T) {
 	}
 	testcatalog.Refer(&config, func(bundle string) string { return "registry.invalid/" + bundle })
 	s.offerConfig(t, config)
-	for _, sub := range []*v1alpha1.Subscription{s.subscribe(t, "first"), sub} {
+	awaitUnpacking := func(sub *v1alpha1.Subscription) {
+		t.Helper()
 		awaitWhy(t, sub, 2, "Waiting by Subscription ", "(UnpackingInProgress)", "has not unpacked the bundle", "kubectl get jobs,pods -n "+s.namespace)
 	}
+	awaitUnpacking(sub) // OLM knows the new content then; before, it would report that the other package does not exist until all is unpacked
+	awaitUnpacking(s.subscribe(t, "first"))
 }
 
 // TestCommandLineActions verifies that an administrator holds, approves, awaits and releases an update with the command line
