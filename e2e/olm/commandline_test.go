@@ -268,7 +268,7 @@ func TestCommandLineChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.offer(t, testcatalog.Published(t, before, after))
-	awaitWhy(t, sub, 3, "1. Broken by InstallPlan", "RemovedVersionInUse", "(RequiresApproval)", after.CSV()) // before it says how to approve it
+	awaitWhy(t, sub, 3, "1. Broken by InstallPlan", "RemovedVersionInUse", "(RequiresApproval)", after.CSV()) // before the step that approves it
 	out, code := run(t, "kubectl", "operator-status", "check", "-o", "wide", "-n", s.namespace, "checks")
 	if code != 3 || !strings.Contains(out, "RemovedVersionInUse") || !strings.Contains(out, "gitops writes Checks "+s.namespace+"/example in v1beta1") {
 		t.Errorf("check exits with %d: %s", code, out)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
+	"github.com/operator-status/operator-status/internal/installer"
 )
 
 // redacted replaces values that may be secret.
@@ -20,12 +21,7 @@ const redacted = "REDACTED"
 // Redact removes values that may be secret from an object: those of environment variables and of Secrets that it embeds, and
 // credentials in arguments. Of managed fields it keeps who changed the object when: that is how long a controller has not reacted.
 func Redact(o *unstructured.Unstructured) {
-	if managed := o.GetManagedFields(); len(managed) > 0 {
-		for i := range managed {
-			managed[i].FieldsV1 = nil
-		}
-		o.SetManagedFields(managed)
-	}
+	installer.DropFields(o)
 	annotations := o.GetAnnotations()
 	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration") // the same once more, as text
 	if len(annotations) == 0 {

@@ -423,6 +423,7 @@ func DropFields(o Object) {
 	for i := range fields {
 		fields[i].FieldsV1 = nil
 	}
+	o.SetManagedFields(fields)
 }
 
 // steps returns the step that shows a workload.

@@ -56,6 +56,7 @@ import (
 	"github.com/operator-status/operator-status/internal/controller/probe"
 	"github.com/operator-status/operator-status/internal/controller/probepolicy"
 	"github.com/operator-status/operator-status/internal/informer"
+	"github.com/operator-status/operator-status/internal/installer"
 	"github.com/operator-status/operator-status/internal/installer/builtin/catalog/store"
 	olmv0controller "github.com/operator-status/operator-status/internal/installer/olmv0/controller"
 	"github.com/operator-status/operator-status/internal/lifecycle"
@@ -587,5 +588,5 @@ func (g *crdGate) awaitDiscovery(kind schema.GroupVersionKind) error {
 
 // self returns the manager's own OperatorCondition, if OLM installed it.
 func self() types.NamespacedName {
-	return types.NamespacedName{Namespace: os.Getenv("POD_NAMESPACE"), Name: os.Getenv("OPERATOR_CONDITION_NAME")}
+	return types.NamespacedName{Namespace: os.Getenv("POD_NAMESPACE"), Name: os.Getenv(installer.EnvOperatorCondition)}
 }

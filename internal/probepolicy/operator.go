@@ -122,9 +122,10 @@ func Own(of holdv1alpha1.OperatorReference, probes []*v1alpha1.Probe) *v1alpha1.
 	return nil
 }
 
-// IsPart reports whether a workload is a part of an operator, and not one of its operands, which their controller updates.
+// IsPart reports whether a workload is a part of an operator, and not one of its operands, which their controller updates. It is in the namespace
+// of the operator: the authors of others could give them its marks.
 func IsPart(of holdv1alpha1.OperatorReference, w installer.Workload) bool {
-	return controllers.Owner(w) == of && !w.OfCSV && (!w.Controlled || of.Installer == holdv1alpha1.InstallerOLMv1)
+	return w.Namespace == of.Namespace && controllers.Owner(w) == of && !w.OfCSV && (!w.Controlled || of.Installer == holdv1alpha1.InstallerOLMv1)
 }
 
 // former returns the CustomResourceDefinitions of the Probe that still exist.

@@ -171,3 +171,17 @@ func served(namespace string, crds ...string) map[operator.Ref]controllers.Serve
 	}
 	return map[operator.Ref]controllers.Served{{Kind: "Deployment", Namespace: "foo", Name: "operator"}: out}
 }
+
+// TestIsPart verifies that the marks of a release make a workload of another namespace no part of its operator: whoever writes it could
+// choose them.
+func TestIsPart(t *testing.T) {
+	release := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerHelm, Namespace: "foo", Name: "release"}
+	for namespace, want := range map[string]bool{"foo": true, "bar": false} {
+		w, _ := installer.WorkloadOf(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "operator", Annotations: map[string]string{
+			installer.AnnotationRelease: "release", installer.AnnotationReleaseNamespace: "foo",
+		}}})
+		if got := IsPart(release, w); got != want {
+			t.Errorf("one in namespace %s is a part: %t", namespace, got)
+		}
+	}
+}

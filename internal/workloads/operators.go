@@ -23,7 +23,7 @@ func (c Cache) Operators(ctx context.Context, definitions Definitions, known []h
 	for _, w := range all {
 		of := controllers.Owner(w)
 		added, before := found[of]
-		if added || w.Namespace != of.Namespace || !probepolicy.IsPart(of, w) {
+		if added || !probepolicy.IsPart(of, w) {
 			continue
 		}
 		if !before {

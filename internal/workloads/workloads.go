@@ -64,11 +64,10 @@ func (c Cache) Owned(ctx context.Context, of holdv1alpha1.OperatorReference) ([]
 	return c.by(ctx, byOperator, of.String())
 }
 
-// Parts returns the workloads that an operator consists of. Those in other namespaces do not count, since whoever may create some there could
-// give them its marks.
+// Parts returns the workloads that an operator consists of.
 func (c Cache) Parts(ctx context.Context, of holdv1alpha1.OperatorReference) ([]installer.Workload, error) {
 	out, err := c.Owned(ctx, of)
-	return slices.DeleteFunc(out, func(w installer.Workload) bool { return w.Namespace != of.Namespace || !probepolicy.IsPart(of, w) }), err
+	return slices.DeleteFunc(out, func(w installer.Workload) bool { return !probepolicy.IsPart(of, w) }), err
 }
 
 // OfRecord returns the operators of the release that a record of Helm belongs to. Flux may keep it in another namespace than the release.

@@ -52,7 +52,7 @@ func writtenBy(installed *installer.Installed, all []*operatorsv2.OperatorCondit
 	return out
 }
 
-// unknown is enqueued for an operator that no workload names yet: workloads are watched from then on.
+// unknown is enqueued for an OperatorCondition that no workload names yet: workloads are watched from then on.
 var unknown holdv1alpha1.OperatorReference
 
 // WatchConditions enqueues the operators that write an OperatorCondition when that changes, or when a workload begins to write one.

@@ -76,10 +76,12 @@ func (s serving) any(ctx context.Context, accounts []types.NamespacedName, crd *
 			if err != nil {
 				return false, err
 			}
-			answer = allowed
-			if s.reviewed.Set(q, allowed, deniedFor); allowed {
-				s.reviewed.Set(q, allowed, reviewedFor)
+			counts := deniedFor
+			if allowed {
+				counts = reviewedFor
 			}
+			s.reviewed.Set(q, allowed, counts)
+			answer = allowed
 		}
 		if answer.(bool) {
 			return true, nil

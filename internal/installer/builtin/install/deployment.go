@@ -6,10 +6,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-)
 
-// envOperatorCondition is the environment variable with the name of the OperatorCondition.
-const envOperatorCondition = "OPERATOR_CONDITION_NAME"
+	"github.com/operator-status/operator-status/internal/installer"
+)
 
 // deployments renders the Deployments of the install strategy.
 func deployments(in Install, out *Rendered) {
@@ -24,7 +23,7 @@ func deployments(in Install, out *Rendered) {
 		}
 		annotate(&deployment.Spec.Template, in.templateAnnotations())
 		configure(deployment, in.Config.DeepCopy())
-		setEnv(&deployment.Spec.Template.Spec, []corev1.EnvVar{{Name: envOperatorCondition, Value: in.CSV.Name}})
+		setEnv(&deployment.Spec.Template.Spec, []corev1.EnvVar{{Name: installer.EnvOperatorCondition, Value: in.CSV.Name}})
 		one := int32(1)
 		deployment.Spec.RevisionHistoryLimit = &one // operators are not rolled back
 		out.add("deployment "+d.Name, deployment)
