@@ -31,9 +31,10 @@
 // With OLM v0 and the built-in loops, a Probe has the name and namespace of the operator's ClusterServiceVersion. The first of
 // these that is set is used:
 //
-//   - Name: WithName; the environment variable OPERATOR_CONDITION_NAME, which OLM and operator-status set; the owner of
-//     the operator's pod, found by following its controllers (usually ReplicaSet and Deployment) up to an owner reference
-//     to a ClusterServiceVersion or the labels olm.owner and olm.owner.kind.
+//   - Name: WithName; the environment variable OPERATOR_CONDITION_NAME, which OLM and operator-status set, if there is a
+//     ClusterServiceVersion of that name; the owner of the operator's pod, found by following its controllers (usually
+//     ReplicaSet and Deployment) up to an owner reference to a ClusterServiceVersion or the labels olm.owner and
+//     olm.owner.kind.
 //   - Namespace: WithNamespace; the environment variables POD_NAMESPACE and OPERATOR_NAMESPACE; the namespace of the
 //     pod's service account.
 //

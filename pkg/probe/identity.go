@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,9 +47,8 @@ type identity struct {
 	workload *unstructured.Unstructured
 }
 
-// Key returns the name and namespace of the operator's Probe. The package documentation lists their sources. Requests are sent only if
-// neither an option nor the environment contains the name. Errors wrap ErrUnknownOperator and the error of a failed request, and name the
-// missing settings.
+// Key returns the name and namespace of the operator's Probe. The package documentation lists their sources. The first call sends requests,
+// unless an option gives the name. Errors wrap ErrUnknownOperator and the error of a failed request, and name the missing settings.
 func (c *Client) Key(ctx context.Context) (types.NamespacedName, error) {
 	out, err := c.identify(ctx)
 	return out.key, err
@@ -64,9 +65,9 @@ func (c *Client) identify(ctx context.Context) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	out := identity{key: types.NamespacedName{Namespace: namespace, Name: cmp.Or(c.options.name, c.options.getenv("OPERATOR_CONDITION_NAME"))}}
+	out := identity{key: types.NamespacedName{Namespace: namespace, Name: c.options.name}}
 	if out.key.Name == "" {
-		if out, err = c.ofPod(ctx, namespace); err != nil {
+		if out, err = c.ofEnvironment(ctx, namespace); err != nil {
 			return identity{}, err
 		}
 	}
@@ -96,6 +97,29 @@ func (c *Client) namespace() (string, error) {
 	return "", fmt.Errorf("%w: neither POD_NAMESPACE, OPERATOR_NAMESPACE nor %s contains its namespace", ErrUnknownOperator, c.options.namespaceFile)
 }
 
+// ofEnvironment returns the identity of the operator by the variable that names its OperatorCondition. That is named after the
+// ClusterServiceVersion, but without one, the owners of the pod tell which operator it is.
+func (c *Client) ofEnvironment(ctx context.Context, namespace string) (identity, error) {
+	key := types.NamespacedName{Namespace: namespace, Name: c.options.getenv("OPERATOR_CONDITION_NAME")}
+	if key.Name == "" {
+		return c.ofPod(ctx, namespace)
+	}
+	unserved := false
+	switch err := c.client.Get(ctx, key, newObject(v1alpha1.ClusterServiceVersionKind)); {
+	case err == nil:
+		return identity{key: key}, nil
+	case meta.IsNoMatchError(err):
+		unserved = true
+	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+		return identity{}, fmt.Errorf("%w: reading ClusterServiceVersion %s: %w", ErrUnknownOperator, key, err)
+	}
+	out, err := c.ofPod(ctx, namespace)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !unserved {
+		return identity{key: key}, nil // it does not run in a pod, or has the rights that a ClusterServiceVersion needs
+	}
+	return out, err
+}
+
 // ofPod returns the identity of the operator by the owners of its pod.
 func (c *Client) ofPod(ctx context.Context, namespace string) (identity, error) {
 	pod := cmp.Or(c.options.pod, c.options.getenv("POD_NAME"))
@@ -109,7 +133,7 @@ func (c *Client) ofPod(ctx context.Context, namespace string) (identity, error) 
 	for range maxOwners {
 		object := newObjectOf(kind)
 		if err := c.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object); err != nil {
-			return identity{}, fmt.Errorf("%w: OPERATOR_CONDITION_NAME is not set, and reading %s %s/%s, an owner of pod %s, failed: %w",
+			return identity{}, fmt.Errorf("%w: OPERATOR_CONDITION_NAME names no ClusterServiceVersion, and reading %s %s/%s, an owner of pod %s, failed: %w",
 				ErrUnknownOperator, kind.Kind, namespace, name, pod, err)
 		}
 		if csv := csvOf(object); csv != "" {
@@ -124,8 +148,8 @@ func (c *Client) ofPod(ctx context.Context, namespace string) (identity, error) 
 		}
 		kind, name = schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind), controller.Name
 	}
-	return identity{}, fmt.Errorf("%w: OPERATOR_CONDITION_NAME is not set, and pod %s/%s belongs to no ClusterServiceVersion, Deployment, "+
-		"StatefulSet or DaemonSet", ErrUnknownOperator, namespace, pod)
+	return identity{}, fmt.Errorf("%w: OPERATOR_CONDITION_NAME names no ClusterServiceVersion, and pod %s/%s belongs to no ClusterServiceVersion, "+
+		"Deployment, StatefulSet or DaemonSet", ErrUnknownOperator, namespace, pod)
 }
 
 // ofWorkload returns the identity of an operator without ClusterServiceVersion that runs in a workload, and false for another object.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,8 +28,12 @@ var ownerRights = []rbacv1.PolicyRule{
 
 // TestKey verifies where the name and the namespace of the Probe are found.
 func TestKey(t *testing.T) {
+	cluster.InstallOLM(t)
 	namespace := cluster.Namespace(t, "key")
 	account := newAccount(t, namespace, "operator", ownerRights...)
+	reader := newAccount(t, namespace, "reader", append(slices.Clone(ownerRights), rbacv1.PolicyRule{
+		APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"clusterserviceversions"}, Verbs: []string{"get"},
+	})...)
 	pod := func(name string, owner client.Object, labels map[string]string) {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
 		p.Spec.Containers = []corev1.Container{{Name: "operator", Image: "example.com/operator"}}
@@ -63,6 +68,7 @@ func TestKey(t *testing.T) {
 	release := []string{"meta.helm.sh/release-name", "rel", "meta.helm.sh/release-namespace", "releases"}
 	chain("released", nil, nil, release...)
 	chain("extension", nil, map[string]string{"olm.operatorframework.io/owner-kind": "ClusterExtension", "olm.operatorframework.io/owner-name": "ext"}, release...)
+	cluster.Create(t, newCSV(types.NamespacedName{Namespace: namespace, Name: "described.v1"}))
 	pod("alone", nil, nil)
 	pod("bare", nil, map[string]string{"olm.owner": "bare.v1"})
 
@@ -77,6 +83,7 @@ func TestKey(t *testing.T) {
 		want   string // name
 		in     string // namespace
 		err    string
+		reads  bool // may read ClusterServiceVersions
 	}{
 		"Options": {reason: "Options take precedence over the environment and the file.", opts: []probe.Option{probe.WithName("a.v1"), probe.WithNamespace("a")},
 			env: map[string]string{"OPERATOR_CONDITION_NAME": "b", "POD_NAMESPACE": "b"}, file: file, want: "a.v1", in: "a"},
@@ -98,6 +105,12 @@ func TestKey(t *testing.T) {
 			want: "reported.helm.rel", in: "releases"},
 		"Extension": {reason: "OLM v1 marks objects as Helm does.", opts: []probe.Option{probe.WithPodName("extension")}, file: file,
 			want: "reported.olmv1.ext", in: namespace},
+		"Named": {reason: "The variable that operator-status sets beside OLM v1 names no ClusterServiceVersion.", opts: []probe.Option{probe.WithPodName("extension")},
+			env: map[string]string{"OPERATOR_CONDITION_NAME": "ext"}, file: file, want: "reported.olmv1.ext", in: namespace, reads: true},
+		"Unreadable": {reason: "An operator that no ClusterServiceVersion describes needs no rights to read them.", opts: []probe.Option{probe.WithPodName("extension")},
+			env: map[string]string{"OPERATOR_CONDITION_NAME": "ext"}, file: file, want: "reported.olmv1.ext", in: namespace},
+		"Described": {reason: "Nothing else is read if the ClusterServiceVersion exists.", opts: []probe.Option{probe.WithPodName("extension")},
+			env: map[string]string{"OPERATOR_CONDITION_NAME": "described.v1"}, file: file, want: "described.v1", in: namespace, reads: true},
 		"Alone":     {reason: "A pod that nothing updates is no operator.", opts: []probe.Option{probe.WithPodName("alone")}, file: file, err: "belongs to no"},
 		"NoPod":     {reason: "A pod that does not exist is an error.", opts: []probe.Option{probe.WithPodName("none")}, file: file, err: "not found"},
 		"Forbidden": {reason: "A missing permission to read the pod is an error.", opts: []probe.Option{probe.WithPodName("bare"), probe.WithNamespace("default")}, err: "forbidden"},
@@ -105,7 +118,11 @@ func TestKey(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := startWith(t, as(t, account), types.NamespacedName{}, append([]probe.Option{
+			user := account
+			if tc.reads {
+				user = reader
+			}
+			o := startWith(t, as(t, user), types.NamespacedName{}, append([]probe.Option{
 				probe.WithEnvironment(func(key string) string { return tc.env[key] }), probe.WithNamespaceFile(tc.file),
 			}, tc.opts...)...)
 			got, err := o.Key(t.Context())
