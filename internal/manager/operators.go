@@ -7,6 +7,8 @@ import (
 	"time"
 
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +24,7 @@ import (
 	upgradeholdcontroller "github.com/operator-status/operator-status/internal/controller/upgradehold"
 	"github.com/operator-status/operator-status/internal/controller/upgradeholdpolicy"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/flux"
 	"github.com/operator-status/operator-status/internal/installer/helm"
 	"github.com/operator-status/operator-status/internal/installer/olmv1"
 	"github.com/operator-status/operator-status/internal/installer/workload"
@@ -36,6 +39,9 @@ type operators struct {
 
 	// definitions has the CustomResourceDefinitions.
 	definitions client.Reader
+
+	// live bypasses caches.
+	live client.Reader
 }
 
 func newOperators(mgr ctrl.Manager) (operators, error) {
@@ -45,7 +51,7 @@ func newOperators(mgr ctrl.Manager) (operators, error) {
 	if err != nil {
 		return operators{}, fmt.Errorf("creating the cache of workloads: %w", err)
 	}
-	return operators{workloads.New(c), mgr.GetClient()}, mgr.Add(c)
+	return operators{workloads.New(c), mgr.GetClient(), mgr.GetAPIReader()}, mgr.Add(c)
 }
 
 // find returns an operator, or nil if no version of it has run.
@@ -56,15 +62,42 @@ func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) 
 	}
 	// Whoever may create workloads elsewhere can give them the marks of this operator.
 	running := slices.DeleteFunc(slices.Clone(marked), func(w installer.Workload) bool { return w.Namespace != of.Namespace })
-	storage := helm.StorageOf(of, running)
-	if len(running) == 0 {
-		storage = helm.StorageOf(of, marked) // it has to have a record there
+	if len(running) > 0 {
+		marked = running
+	}
+	storage, err := o.storage(ctx, of, marked)
+	if err != nil {
+		return nil, err
 	}
 	out, err := o.installed(ctx, of, running, storage)
 	if out != nil {
 		out.Conditions = installer.ConditionsOf(running)
 	}
 	return out, err
+}
+
+// storage returns the namespace of the records of a Helm release: that of the HelmRelease if Flux installs it. Whoever may create workloads
+// can name any HelmRelease in their labels, so there have to be a record of the release and a HelmRelease that installs it.
+func (o operators) storage(ctx context.Context, of holdv1alpha1.OperatorReference, marked []installer.Workload) (string, error) {
+	for _, key := range helm.ReleasedBy(of, marked) {
+		records, err := o.Records(ctx, key.Namespace)
+		if err != nil {
+			return "", err
+		}
+		if !slices.ContainsFunc(records, func(r metav1.PartialObjectMetadata) bool { return helm.IsRecord(&r, of.Name) }) {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(installer.HelmRelease)
+		switch err := o.live.Get(ctx, key, object); {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+		case err != nil:
+			return "", fmt.Errorf("getting HelmRelease %s: %w", key, err)
+		case flux.Release(object) == types.NamespacedName{Namespace: of.Namespace, Name: of.Name}:
+			return key.Namespace, nil
+		}
+	}
+	return of.Namespace, nil
 }
 
 // installed describes an operator that runs in workloads, or in none. The records of a Helm release are in the namespace storage.

@@ -14,6 +14,8 @@ import (
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
+	"github.com/operator-status/operator-status/internal/installer/flux"
+	"github.com/operator-status/operator-status/internal/installer/olmv1"
 	"github.com/operator-status/operator-status/internal/upgradehold"
 )
 
@@ -69,7 +71,9 @@ func (r *Reconciler) retry(ctx context.Context, of holdv1alpha1.OperatorReferenc
 		}
 		return reconcile.Result{}, fmt.Errorf("getting %s %s: %w", how.Kind.Kind, how.Object, err)
 	}
-	if suspended, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend"); suspended || !reportsDenied(object) { // Flux tries again once it is resumed
+	foreign := how.Kind != olmv1.Kind && !flux.AppliesIn(of.Namespace, object)
+	suspended, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend") // Flux tries again once it is resumed
+	if foreign || suspended || !reportsDenied(object) {
 		r.attempts.Store(of, attempt{settled: true})
 		return reconcile.Result{}, nil
 	}

@@ -20,6 +20,8 @@ import (
 
 // TestRetry verifies how often an installer that keeps to report a denied update is asked to try again after a release.
 func TestRetry(t *testing.T) {
+	elsewhere := reporting(denied, nil)
+	elsewhere["status"].(map[string]any)["inventory"] = nil
 	for name, tc := range map[string]struct {
 		reason string
 		object map[string]any
@@ -33,6 +35,7 @@ func TestRetry(t *testing.T) {
 		"Long":      {"In the end that is every ten minutes.", reporting(denied, nil), 24 * time.Hour, 149},
 		"Suspended": {"One that is suspended is not asked: it tries again once it is resumed.", reporting(denied, map[string]any{"suspend": true}), time.Hour, 0},
 		"Resumed":   {"One that was resumed is asked.", reporting(denied, map[string]any{"suspend": false}), 5 * time.Second, 1},
+		"Foreign":   {"A Kustomization that the labels of a workload name, and that has not applied any, is none of its business.", elsewhere, time.Hour, 0},
 		"Other":     {"A failure that is no denial is none of ours.", reporting("The update timed out", nil), time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,6 +78,9 @@ const denied = "ValidatingAdmissionPolicy 'held' denied request: The update is h
 func reporting(message string, spec map[string]any) map[string]any {
 	return map[string]any{
 		"apiVersion": kustomization.GroupVersion().String(), "kind": kustomization.Kind, "metadata": map[string]any{"namespace": "foo", "name": "foo"},
-		"spec": spec, "status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "message": message}}},
+		"spec": spec, "status": map[string]any{
+			"conditions": []any{map[string]any{"type": "Ready", "status": "False", "message": message}},
+			"inventory":  map[string]any{"entries": []any{map[string]any{"id": "foo_foo_apps_Deployment", "v": "v1"}}},
+		},
 	}
 }

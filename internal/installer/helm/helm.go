@@ -5,10 +5,12 @@ package helm
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
@@ -54,24 +56,44 @@ type Release struct {
 	Workloads []installer.Workload
 }
 
-// Storage returns the namespace in which the records of an operator's release are, by one of its workloads: that of the HelmRelease if Flux
-// installs it, and else that of the release.
+// Storage returns the namespace in which the records of an operator's release are, if the labels of one of its workloads are right: that of the
+// HelmRelease if Flux installs it, and else that of the release.
 func Storage(of holdv1alpha1.OperatorReference, w installer.Workload) string {
-	group := installer.HelmRelease.Group
-	if namespace := w.Labels[group+"/namespace"]; namespace != "" && w.Labels[group+"/name"] != "" {
-		return namespace
-	}
-	return of.Namespace
+	return cmp.Or(helmRelease(w).Namespace, of.Namespace)
 }
 
-// StorageOf returns it by all workloads of the operator.
-func StorageOf(of holdv1alpha1.OperatorReference, workloads []installer.Workload) string {
+// helmRelease returns the HelmRelease that a workload names, or nothing.
+func helmRelease(w installer.Workload) (out types.NamespacedName) {
+	group := installer.HelmRelease.Group
+	if namespace, name := w.Labels[group+"/namespace"], w.Labels[group+"/name"]; namespace != "" && name != "" {
+		out = types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	return out
+}
+
+// mostInNamespace limits how many HelmReleases of a namespace may be that of one release.
+const mostInNamespace = 4
+
+// ReleasedBy returns the HelmReleases in other namespaces than the release of an operator that its workloads name.
+func ReleasedBy(of holdv1alpha1.OperatorReference, workloads []installer.Workload) []types.NamespacedName {
+	found := map[string][]types.NamespacedName{}
 	for _, w := range workloads {
-		if namespace := Storage(of, w); namespace != of.Namespace && Owns(of, w) {
-			return namespace
+		by := helmRelease(w)
+		in := found[by.Namespace]
+		if by.Name != "" && by.Namespace != of.Namespace && Owns(of, w) && !slices.Contains(in, by) && len(in) < mostInNamespace {
+			found[by.Namespace] = append(in, by)
 		}
 	}
-	return of.Namespace
+	var out []types.NamespacedName
+	for _, namespace := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, found[namespace]...)
+	}
+	return out
+}
+
+// IsRecord reports whether a record is that of a release.
+func IsRecord(record metav1.Object, release string) bool {
+	return record.GetLabels()[LabelOwner] == Owner && record.GetLabels()[LabelName] == release
 }
 
 // Find returns a release, or nil if neither a record nor a workload of it exists. records are those of its storage, which is a namespace, and
@@ -79,7 +101,7 @@ func StorageOf(of holdv1alpha1.OperatorReference, workloads []installer.Workload
 func Find(of holdv1alpha1.OperatorReference, storage string, records []metav1.PartialObjectMetadata, workloads []installer.Workload) *Release {
 	out := &Release{Namespace: storage, Name: of.Name}
 	for i := range records {
-		if r := &records[i]; r.Namespace == out.Namespace && r.Labels[LabelOwner] == Owner && r.Labels[LabelName] == of.Name {
+		if r := &records[i]; r.Namespace == out.Namespace && IsRecord(r, of.Name) {
 			out.add(r)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
@@ -135,7 +136,11 @@ func TestInstalled(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Find(foo, StorageOf(foo, tc.workloads), tc.records, tc.workloads).Installed()
+			storage := foo.Namespace
+			if by := ReleasedBy(foo, tc.workloads); len(by) > 0 {
+				storage = by[0].Namespace
+			}
+			got := Find(foo, storage, tc.records, tc.workloads).Installed()
 			if got == nil {
 				if tc.request != "" {
 					t.Fatalf("%s\nno version has run", tc.reason)
@@ -151,6 +156,42 @@ func TestInstalled(t *testing.T) {
 			}
 			if got.Request.String() != tc.request {
 				t.Errorf("%s\nupdates are allowed on %s, want %s", tc.reason, got.Request.Ref, tc.request)
+			}
+		})
+	}
+}
+
+func TestReleasedBy(t *testing.T) {
+	named := func(namespace, name string) installer.Workload {
+		w := byFlux(workload("Deployment", namespace+name, "foo"), namespace)
+		w.Labels["helm.toolkit.fluxcd.io/name"] = name
+		return w
+	}
+	key := func(namespace, name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	foreign := named("c", "a")
+	foreign.Annotations = map[string]string{installer.AnnotationRelease: "bar", installer.AnnotationReleaseNamespace: "foo"}
+	for name, tc := range map[string]struct {
+		reason    string
+		workloads []installer.Workload
+		want      []types.NamespacedName
+	}{
+		"None":    {"Helm's command line sets no labels.", []installer.Workload{workload("Deployment", "foo", "foo")}, nil},
+		"Own":     {"The records are in the namespace of the release.", []installer.Workload{named("foo", "a")}, nil},
+		"Foreign": {"A workload of another release names another one.", []installer.Workload{foreign}, nil},
+		"Several": {
+			"A forged one does not hide that of Flux.", []installer.Workload{named("b", "a"), named("a", "b"), named("b", "a")},
+			[]types.NamespacedName{key("a", "b"), key("b", "a")},
+		},
+		"Many": {
+			"Whoever invents many makes them cheap to read.", []installer.Workload{named("b", "a"), named("b", "b"), named("b", "c"), named("b", "d"), named("b", "e"), named("c", "a")},
+			[]types.NamespacedName{key("b", "a"), key("b", "b"), key("b", "c"), key("b", "d"), key("c", "a")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, ReleasedBy(foo, tc.workloads)); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
 			}
 		})
 	}
