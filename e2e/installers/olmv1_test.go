@@ -30,14 +30,17 @@ func TestOLMv1(t *testing.T) {
 	if _, err := os.Stat(neighbour.Program{Name: "operator-controller"}.Path()); err != nil {
 		t.Skip("skipped: make e2e-installers builds operator-controller: ", err)
 	}
+	installConditions(t)
 	o := story.New(t, cluster, kubeconfig, "extended")
 	o.ByPolicy = true
-	e := &extended{neighbour.Extend(t, cluster, neighbour.StartOLMv1(t, cluster, kubeconfig), o)}
+	registry := neighbour.StartOLMv1(t, cluster, kubeconfig)
+	e := &extended{neighbour.Extend(t, cluster, registry, o)}
 	story.Tell(t, e, o)
 	e.awaitConditions(t, "Running=True/WorkloadsAvailable", "UpToDate=True/NewestRuns", "UpgradeHeld=False/NotHeld", "Installed=True/Succeeded",
 		"Progressing=True/Succeeded")
 	e.checkPolicy(t)
 	e.checkNotFound(t, o)
+	checkCondition(t, registry)
 }
 
 // checkNotFound verifies that the command line names the error of a ClusterExtension that OLM v1 cannot install.

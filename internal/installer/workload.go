@@ -49,6 +49,9 @@ type Workload struct {
 // EnvOperatorCondition is the environment variable by which OLM names its OperatorCondition to an operator.
 const EnvOperatorCondition = "OPERATOR_CONDITION_NAME"
 
+// OperatorConditions is the name of the CustomResourceDefinition of OperatorConditions.
+const OperatorConditions = "operatorconditions.operators.coreos.com"
+
 // WorkloadOf returns the Workload of an object, and false if it is of another kind.
 func WorkloadOf(o Object) (Workload, bool) {
 	out := Workload{Labels: o.GetLabels(), Annotations: o.GetAnnotations(), State: operator.Installing}

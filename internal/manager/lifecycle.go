@@ -37,8 +37,11 @@ var loopKinds = []schema.GroupVersionKind{
 	olmv1alpha1.SchemeGroupVersion.WithKind(olmv1alpha1.InstallPlanKind),
 	olmv1alpha1.SchemeGroupVersion.WithKind(olmv1alpha1.CatalogSourceKind),
 	operatorsv1.GroupVersion.WithKind("OperatorGroup"),
-	operatorsv2.GroupVersion.WithKind("OperatorCondition"),
+	operatorConditionKind,
 }
+
+// operatorConditionKind is served by OLM and the built-in loops, or because an admin has installed it.
+var operatorConditionKind = operatorsv2.GroupVersion.WithKind("OperatorCondition")
 
 // policyKind restricts the reads of the built-in loops, so they do not start before it is served.
 var policyKind = policyv1alpha1.GroupVersion.WithKind(policyv1alpha1.ImagePolicyKind)

@@ -449,7 +449,7 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, config *rest.Config, insta
 			return fmt.Errorf("adding the OperatorCondition gate: %w", err)
 		}
 		return alsoWatch(mgr, status, &operatorsv2.OperatorCondition{})
-	}, operatorsv2.GroupVersion.WithKind("OperatorCondition"), upgradeHoldKind, probePolicyKind, holdPolicyKind,
+	}, operatorConditionKind, upgradeHoldKind, probePolicyKind, holdPolicyKind,
 		v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind), v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterServiceVersionKind))
 	installed.when(func() error { return probes.WatchOperatorGroups(mgr, status) }, operatorsv1.GroupVersion.WithKind("OperatorGroup"))
 	installed.when(func() error { return probes.WatchSubscriptions(mgr, status) },

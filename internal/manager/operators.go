@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -193,12 +192,13 @@ func addHolds(ctx context.Context, mgr ctrl.Manager, installed *crdGate, o Optio
 		installed.when(func() error { return holdPolicies.WatchSubscriptions(mgr) }, v1alpha1.GroupVersion.WithKind(v1alpha1.SubscriptionKind))
 		return nil
 	}, holdPolicyKind)
-	installed.when(func() error { return r.WatchConditions(mgr.GetCache(), found.OfCondition) },
-		operatorsv2.GroupVersion.WithKind("OperatorCondition"))
+	installed.when(func() error { return r.WatchConditions(mgr.GetCache(), found.OfCondition) }, operatorConditionKind)
 	installed.when(func() error {
-		if err := (&clusterextension.Reconciler{Client: mgr.GetClient(), Installed: found.Cache}).SetupWithManager(mgr); err != nil {
+		extensions := &clusterextension.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Installed: found.Cache}
+		if err := extensions.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("adding the controller of ClusterExtensions: %w", err)
 		}
+		installed.when(func() error { return extensions.WatchConditions(mgr.GetCache()) }, operatorConditionKind)
 		return r.WatchNamed(clusterextension.Object(), holdv1alpha1.InstallerOLMv1)
 	}, olmv1.Kind)
 	return nil

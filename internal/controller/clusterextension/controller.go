@@ -3,12 +3,12 @@ package clusterextension
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -41,17 +42,20 @@ func Object() *unstructured.Unstructured {
 
 // Reconciler writes conditions of ClusterExtensions, beside those of operator-controller.
 type Reconciler struct {
-	// Client reads UpgradeHolds from a cache.
+	// Client reads UpgradeHolds and OperatorConditions from a cache. Live bypasses it.
 	Client client.Client
+	Live   client.Reader
 
 	// Installed has the ClusterExtensions and their workloads.
 	Installed workloads.Cache
+
+	controller controller.Controller
 }
 
 // +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions/status,verbs=patch
 
-// Reconcile writes the conditions that changed.
+// Reconcile writes the conditions that changed, and keeps the OperatorCondition of the operator.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	extension := Object()
 	if err := r.Installed.Get(ctx, req.NamespacedName, extension); err != nil || extension.GetDeletionTimestamp() != nil {
@@ -61,18 +65,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	err = errors.Join(r.report(ctx, extension, in), r.keepCondition(ctx, extension, in.Workloads))
+	return kube.Requeue(reconcile.Result{}, err)
+}
+
+// report writes the conditions that changed.
+func (r *Reconciler) report(ctx context.Context, extension *unstructured.Unstructured, in clusterextensionstatus.Inputs) error {
 	desired := clusterextensionstatus.Compute(in)
 	if !slices.ContainsFunc(desired, func(c metav1.Condition) bool {
 		actual := meta.FindStatusCondition(in.Conditions, c.Type)
 		return actual == nil || !equality.Semantic.DeepEqual(*actual, c)
 	}) {
-		return reconcile.Result{}, nil
+		return nil
 	}
-	err = r.write(ctx, extension, desired)
-	if apierrors.IsNotFound(err) {
-		return reconcile.Result{}, nil
-	}
-	return kube.Requeue(reconcile.Result{}, err)
+	return client.IgnoreNotFound(r.write(ctx, extension, desired))
 }
 
 // read returns the inputs of the conditions of a ClusterExtension.
@@ -80,7 +86,7 @@ func (r *Reconciler) read(ctx context.Context, extension *unstructured.Unstructu
 	in := clusterextensionstatus.Inputs{
 		Generation: extension.GetGeneration(), Conditions: conditionsOf(extension), Now: metav1.NewTime(time.Now()).Rfc3339Copy(),
 	}
-	namespace, _, _ := unstructured.NestedString(extension.Object, "spec", "namespace") // its schema requires it
+	namespace := namespaceOf(extension)
 	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLMv1, Namespace: namespace, Name: extension.GetName()}
 	all, err := r.Installed.In(ctx, namespace)
 	if err != nil {
@@ -97,6 +103,12 @@ func (r *Reconciler) read(ctx context.Context, extension *unstructured.Unstructu
 		}
 	}
 	return in, nil
+}
+
+// namespaceOf returns the namespace of a ClusterExtension's operator.
+func namespaceOf(extension *unstructured.Unstructured) string {
+	out, _, _ := unstructured.NestedString(extension.Object, "spec", "namespace") // its schema requires it
+	return out
 }
 
 // conditionsOf returns the conditions of a ClusterExtension. One that is malformed is left out.
@@ -147,7 +159,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			return olmv1.OfWorkload(w)
 		})))
 	}
-	return c.Complete(r)
+	var err error
+	r.controller, err = c.Build(r)
+	return err
 }
 
 // enqueue enqueues the ClusterExtensions of the operators of an object.

@@ -17,14 +17,11 @@ import (
 	"github.com/operator-status/operator-status/internal/workloads"
 )
 
-// operatorConditions is the name of the CustomResourceDefinition of OperatorConditions.
-const operatorConditions = "operatorconditions.operators.coreos.com"
-
 // +kubebuilder:rbac:groups=operators.coreos.com,resources=operatorconditions,verbs=get;list;watch
 
 // conditions returns the OperatorConditions that hold the updates of operators without ClusterServiceVersion.
 func (r *Reconciler) conditions(ctx context.Context) ([]*operatorsv2.OperatorCondition, error) {
-	served, err := operand.IsServed(ctx, r.Client, operatorConditions, operatorsv2.GroupVersion.Version)
+	served, err := operand.IsServed(ctx, r.Client, installer.OperatorConditions, operatorsv2.GroupVersion.Version)
 	if err != nil || !served {
 		return nil, err
 	}
