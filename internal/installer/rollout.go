@@ -247,9 +247,9 @@ type rollout struct {
 	object   Object
 	workload Workload
 
-	// desired, updated and available are numbers of pods: declared, of the declared version, and available of any version. old are those
-	// of an older version.
-	desired, updated, available, old int32
+	// desired, exist, updated and available are numbers of pods: declared, of any version, of the declared version, and available of any
+	// version. old are those of an older version of a Deployment.
+	desired, exist, updated, available, old int32
 
 	// observed is true if its controller has seen what is declared. paused is true if a user keeps it from acting on it.
 	observed, paused bool
@@ -265,7 +265,8 @@ func rolloutOf(o Object) rollout {
 	case *appsv1.Deployment:
 		s := w.Status
 		out.Kind, out.desired, out.updated, out.available = "Deployment", ptr.Deref(w.Spec.Replicas, 1), s.UpdatedReplicas, s.AvailableReplicas
-		out.observed, out.old, out.paused = s.ObservedGeneration >= w.Generation, max(s.Replicas-s.UpdatedReplicas, 0), w.Spec.Paused
+		out.exist, out.old = s.Replicas, max(s.Replicas-s.UpdatedReplicas, 0)
+		out.observed, out.paused = s.ObservedGeneration >= w.Generation, w.Spec.Paused
 		for i := range s.Conditions {
 			switch c := &s.Conditions[i]; {
 			case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
@@ -277,14 +278,14 @@ func rolloutOf(o Object) rollout {
 	case *appsv1.StatefulSet:
 		s := w.Status
 		out.Kind, out.desired, out.available, out.observed = "StatefulSet", ptr.Deref(w.Spec.Replicas, 1), s.AvailableReplicas, s.ObservedGeneration >= w.Generation
-		out.updated = s.UpdatedReplicas
+		out.exist, out.updated = s.Replicas, s.UpdatedReplicas
 		if s.UpdateRevision == s.CurrentRevision || !updatesAll(w.Spec.UpdateStrategy) {
 			out.updated = s.Replicas
 		}
 	case *appsv1.DaemonSet:
 		s := w.Status
 		out.Kind, out.desired, out.available, out.observed = "DaemonSet", s.DesiredNumberScheduled, s.NumberAvailable, s.ObservedGeneration >= w.Generation
-		out.updated = s.UpdatedNumberScheduled
+		out.exist, out.updated = s.CurrentNumberScheduled, s.UpdatedNumberScheduled
 		if w.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 			out.updated = s.CurrentNumberScheduled
 		}
@@ -332,8 +333,11 @@ func (r rollout) unavailable() string {
 func IsSettled(workload Object) bool { return rolloutOf(workload).settled() }
 
 func (r rollout) settled() bool {
-	return r.observed && r.updated >= r.desired && r.available >= r.desired && r.old == 0
+	return !r.outdated() && r.updated >= r.desired && r.available >= r.desired
 }
+
+// outdated reports whether a pod may be of an older version than the declared one. How many pods there are to be does not matter.
+func (r rollout) outdated() bool { return !r.observed || r.updated < r.exist }
 
 // blocker returns why a workload does not run as declared, or nil if it may just take some time.
 func (r rollout) blocker(c Cluster, now time.Time) *operator.Blocker {

@@ -39,6 +39,9 @@ type Workload struct {
 	// available, or of a Deployment one that was rolled out.
 	Begins, Ran bool
 
+	// Outdated is true while a pod may be of an older version than the declared one, also if it runs.
+	Outdated bool
+
 	// OfCSV is true if it belongs to a ClusterServiceVersion.
 	OfCSV bool
 
@@ -54,7 +57,7 @@ const OperatorConditions = "operatorconditions.operators.coreos.com"
 
 // WorkloadOf returns the Workload of an object, and false if it is of another kind.
 func WorkloadOf(o Object) (Workload, bool) {
-	out := Workload{Labels: o.GetLabels(), Annotations: o.GetAnnotations(), State: operator.Installing}
+	out := Workload{Labels: o.GetLabels(), Annotations: o.GetAnnotations(), State: operator.Installing, Outdated: rolloutOf(o).outdated()}
 	ran := func(available int32) {
 		if available > 0 {
 			out.State, out.Ran = operator.Running, true

@@ -88,3 +88,60 @@ func TestBegins(t *testing.T) {
 		})
 	}
 }
+
+// TestOutdated verifies which workloads may have pods of an older version than the declared one, whether or not they run.
+func TestOutdated(t *testing.T) {
+	paused := func(d *appsv1.Deployment) *appsv1.Deployment {
+		d.Spec.Paused = true
+		return d
+	}
+	unseen := deployment(1, 1, 1)
+	unseen.Generation++
+	statefulSet := func(updated int32, s appsv1.StatefulSetUpdateStrategy) *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{UpdateStrategy: s}, Status: appsv1.StatefulSetStatus{
+			Replicas: 2, UpdatedReplicas: updated, AvailableReplicas: 1, CurrentRevision: "1", UpdateRevision: "2",
+		}}
+	}
+	reverted := statefulSet(0, appsv1.StatefulSetUpdateStrategy{})
+	reverted.Status.UpdateRevision = "1"
+	daemonSet := func(desired, current, updated int32, strategy appsv1.DaemonSetUpdateStrategyType) *appsv1.DaemonSet {
+		return &appsv1.DaemonSet{
+			Spec: appsv1.DaemonSetSpec{UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: strategy}},
+			Status: appsv1.DaemonSetStatus{
+				DesiredNumberScheduled: desired, CurrentNumberScheduled: current, UpdatedNumberScheduled: updated, NumberAvailable: min(current, 1),
+			},
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		object Object
+		want   bool
+	}{
+		"RolledOut":     {"All pods are of the declared version.", deployment(1, 1, 1), false},
+		"Crashes":       {"The pod of the old version stays until the new one is available.", deployment(1, 2, 1), true},
+		"NotCreated":    {"So it does if a quota has no room for the new one.", deployment(1, 1, 0), true},
+		"Unseen":        {"Its controller has not acted on a change.", unseen, true},
+		"Lost":          {"A pod that is created again, or an autoscaler adds, is of the declared version.", deployment(3, 2, 2), false},
+		"ScaledToZero":  {"Without pods, none is of an older version.", deployment(0, 0, 0), false},
+		"ScalingToZero": {"The last pod has not ended.", deployment(0, 1, 0), true},
+		"Paused":        {"To pause it changes no pod.", paused(deployment(1, 1, 1)), false},
+		"PausedBefore":  {"A new version does not reach the pods of a paused one.", paused(deployment(1, 1, 0)), true},
+		"StatefulSet":   {"The new version crashes, and replaces no other pod.", statefulSet(1, appsv1.StatefulSetUpdateStrategy{}), true},
+		"Replaced":      {"All pods are replaced, although the last one may not be ready.", statefulSet(2, appsv1.StatefulSetUpdateStrategy{}), false},
+		"Reverted":      {"Without another revision, the number of updated pods has no meaning.", reverted, false},
+		"OnDelete": {
+			"A user wants to keep the old pods.", statefulSet(0, appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}), false,
+		},
+		"DaemonSet":         {"The new version crashes on a node, and reaches no other one.", daemonSet(3, 3, 1, ""), true},
+		"Node":              {"The pod of a new node is of the declared version.", daemonSet(3, 2, 2, ""), false},
+		"NoNode":            {"It is for no node.", daemonSet(0, 0, 0, ""), false},
+		"DaemonSetOnDelete": {"A user wants to keep the old pods.", daemonSet(3, 3, 0, appsv1.OnDeleteDaemonSetStrategyType), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if w, _ := WorkloadOf(tc.object); w.Outdated != tc.want {
+				t.Errorf("%s\nit is outdated: %t", tc.reason, w.Outdated)
+			}
+		})
+	}
+}

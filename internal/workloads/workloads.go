@@ -165,7 +165,7 @@ func trim(o any) (any, error) {
 	}
 	small := metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
-		Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
+		Generation: object.GetGeneration(), Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 	}
 	delete(small.Annotations, corev1.LastAppliedConfigAnnotation)
 	for _, owner := range object.GetOwnerReferences() {
@@ -178,23 +178,35 @@ func trim(o any) (any, error) {
 	}
 	switch o := o.(type) {
 	case *appsv1.Deployment:
-		out := &appsv1.Deployment{ObjectMeta: small, Spec: appsv1.DeploymentSpec{Template: podOf(o.Spec.Template)}}
-		out.Status.AvailableReplicas = o.Status.AvailableReplicas
+		out := &appsv1.Deployment{
+			ObjectMeta: small, Spec: appsv1.DeploymentSpec{Template: podOf(o.Spec.Template)},
+			Status: appsv1.DeploymentStatus{
+				ObservedGeneration: o.Status.ObservedGeneration, Replicas: o.Status.Replicas, UpdatedReplicas: o.Status.UpdatedReplicas,
+				AvailableReplicas: o.Status.AvailableReplicas,
+			},
+		}
 		for _, c := range o.Status.Conditions {
 			out.Status.Conditions = append(out.Status.Conditions, appsv1.DeploymentCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
 		}
 		return out, nil
 	case *appsv1.StatefulSet:
 		return &appsv1.StatefulSet{
-			ObjectMeta: small, Spec: appsv1.StatefulSetSpec{Template: podOf(o.Spec.Template)},
-			Status: appsv1.StatefulSetStatus{AvailableReplicas: o.Status.AvailableReplicas},
+			ObjectMeta: small, Spec: appsv1.StatefulSetSpec{Template: podOf(o.Spec.Template), UpdateStrategy: o.Spec.UpdateStrategy},
+			Status: appsv1.StatefulSetStatus{
+				ObservedGeneration: o.Status.ObservedGeneration, Replicas: o.Status.Replicas, UpdatedReplicas: o.Status.UpdatedReplicas,
+				CurrentRevision: o.Status.CurrentRevision, UpdateRevision: o.Status.UpdateRevision, AvailableReplicas: o.Status.AvailableReplicas,
+			},
 		}, nil
 	case *appsv1.DaemonSet:
-		small.Generation = o.Generation
 		return &appsv1.DaemonSet{
-			ObjectMeta: small, Spec: appsv1.DaemonSetSpec{Template: podOf(o.Spec.Template)},
+			ObjectMeta: small,
+			Spec: appsv1.DaemonSetSpec{
+				Template: podOf(o.Spec.Template), UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: o.Spec.UpdateStrategy.Type},
+			},
 			Status: appsv1.DaemonSetStatus{
-				NumberAvailable: o.Status.NumberAvailable, DesiredNumberScheduled: o.Status.DesiredNumberScheduled, ObservedGeneration: o.Status.ObservedGeneration,
+				ObservedGeneration: o.Status.ObservedGeneration, DesiredNumberScheduled: o.Status.DesiredNumberScheduled,
+				CurrentNumberScheduled: o.Status.CurrentNumberScheduled, UpdatedNumberScheduled: o.Status.UpdatedNumberScheduled,
+				NumberAvailable: o.Status.NumberAvailable,
 			},
 		}, nil
 	}

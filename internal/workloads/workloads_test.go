@@ -33,6 +33,29 @@ func TestTrim(t *testing.T) {
 			AvailableReplicas: available, Conditions: progressing,
 		}}
 	}
+	rollout := func(observed int64, replicas, updated int32) *appsv1.Deployment {
+		out := deployment(1)
+		out.Status.ObservedGeneration, out.Status.Replicas, out.Status.UpdatedReplicas = observed, replicas, updated
+		return out
+	}
+	statefulSet := func(observed int64, updated int32, current, update string, strategy appsv1.StatefulSetUpdateStrategy) *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{
+			ObjectMeta: metadata, Spec: appsv1.StatefulSetSpec{Template: pod, UpdateStrategy: strategy},
+			Status: appsv1.StatefulSetStatus{
+				ObservedGeneration: observed, Replicas: 2, UpdatedReplicas: updated, AvailableReplicas: 1, CurrentRevision: current, UpdateRevision: update,
+			},
+		}
+	}
+	daemonSet := func(observed int64, updated int32, strategy appsv1.DaemonSetUpdateStrategyType) *appsv1.DaemonSet {
+		return &appsv1.DaemonSet{
+			ObjectMeta: metadata, Spec: appsv1.DaemonSetSpec{Template: pod, UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: strategy}},
+			Status: appsv1.DaemonSetStatus{
+				ObservedGeneration: observed, DesiredNumberScheduled: 3, CurrentNumberScheduled: 3, UpdatedNumberScheduled: updated, NumberAvailable: 1,
+			},
+		}
+	}
+	partition := appsv1.StatefulSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))}}
+	onDelete := appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 	for name, o := range map[string]client.Object{
 		"Available": deployment(1),
 		"Begins":    deployment(0, appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: "True", Reason: "ReplicaSetUpdated"}),
@@ -52,6 +75,19 @@ func TestTrim(t *testing.T) {
 		"Unavailable": &appsv1.DaemonSet{ObjectMeta: metadata, Spec: appsv1.DaemonSetSpec{Template: pod}, Status: appsv1.DaemonSetStatus{
 			ObservedGeneration: 2, DesiredNumberScheduled: 3,
 		}},
+		"RolledOut":            rollout(2, 1, 1),
+		"Outdated":             rollout(2, 2, 1),
+		"Unseen":               rollout(1, 1, 1),
+		"StatefulSetRolledOut": statefulSet(2, 2, "1", "2", appsv1.StatefulSetUpdateStrategy{}),
+		"StatefulSetOutdated":  statefulSet(2, 1, "1", "2", appsv1.StatefulSetUpdateStrategy{}),
+		"StatefulSetReverted":  statefulSet(2, 0, "1", "1", appsv1.StatefulSetUpdateStrategy{}),
+		"StatefulSetUnseen":    statefulSet(1, 2, "1", "2", appsv1.StatefulSetUpdateStrategy{}),
+		"StatefulSetPartition": statefulSet(2, 1, "1", "2", partition),
+		"StatefulSetOnDelete":  statefulSet(2, 1, "1", "2", onDelete),
+		"DaemonSetRolledOut":   daemonSet(2, 3, ""),
+		"DaemonSetOutdated":    daemonSet(2, 1, ""),
+		"DaemonSetUnseen":      daemonSet(1, 3, ""),
+		"DaemonSetOnDelete":    daemonSet(2, 1, appsv1.OnDeleteDaemonSetStrategyType),
 	} {
 		t.Run(name, func(t *testing.T) {
 			want, _ := installer.WorkloadOf(o.DeepCopyObject().(client.Object)) // it is of such a kind

@@ -6,7 +6,7 @@ const (
 	// ConditionExtensionRunning is True if all workloads of the operator run.
 	ConditionExtensionRunning = "Running"
 
-	// ConditionExtensionUpToDate is True if the newest version that spec.source allows is installed and running.
+	// ConditionExtensionUpToDate is True if the newest version that spec.source allows is installed and running, in all pods.
 	ConditionExtensionUpToDate = "UpToDate"
 
 	// ConditionExtensionUpgradeHeld is True while the operator must not be updated. UpgradeHolds have the details.
@@ -30,12 +30,13 @@ const (
 
 // Reasons of UpToDate on a ClusterExtension.
 const (
-	// ReasonNewestRuns means that the newest version has been installed and runs.
+	// ReasonNewestRuns means that the newest version has been installed and runs, and no pod of an older one is left.
 	// Remedy: none, this is the desired state.
 	ReasonNewestRuns = "NewestRuns"
 
-	// ReasonNewestDoesNotRun means that the newest version has not been installed, or does not run. The message explains why.
-	// Remedy: see the conditions UpgradeHeld and Running.
+	// ReasonNewestDoesNotRun means that the newest version has not been installed, does not run, or not in all pods: those of an older
+	// version stay until new ones are available. The message explains why.
+	// Remedy: see the conditions UpgradeHeld and Running. If it lasts, look at the pods of the workload in the message.
 	ReasonNewestDoesNotRun = "NewestDoesNotRun"
 
 	// ReasonNewestNotKnown means that OLM v1 has not determined the newest version, or has not installed it.

@@ -58,19 +58,24 @@ func (in Inputs) running() metav1.Condition {
 		out.Message = "It has no Deployment, StatefulSet or DaemonSet"
 		return out
 	}
-	var unavailable []string
-	for _, w := range in.Workloads {
-		if w.State != operator.Running {
-			unavailable = append(unavailable, w.String())
-		}
-	}
-	slices.Sort(unavailable)
 	out.Status, out.Reason = metav1.ConditionTrue, holdv1alpha1.ReasonWorkloadsAvailable
-	if len(unavailable) > 0 {
+	if unavailable := in.named(func(w installer.Workload) bool { return w.State != operator.Running }); unavailable != "" {
 		out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonWorkloadsUnavailable
-		out.Message = "No replica is available of " + messages.List(unavailable, mostNamed, ", ")
+		out.Message = "No replica is available of " + unavailable
 	}
 	return out
+}
+
+// named returns the names of some of the workloads, or empty.
+func (in Inputs) named(some func(installer.Workload) bool) string {
+	var out []string
+	for _, w := range in.Workloads {
+		if some(w) {
+			out = append(out, w.String())
+		}
+	}
+	slices.Sort(out)
+	return messages.List(out, mostNamed, ", ")
 }
 
 func (in Inputs) held() metav1.Condition {
@@ -97,9 +102,11 @@ func (in Inputs) held() metav1.Condition {
 }
 
 // upToDate returns the condition UpToDate. operator-controller resolves anew whenever a catalog changes, and is Progressing with the reason
-// Succeeded once it has installed what it resolved.
+// Succeeded once it has applied the objects of that version, whose pods may not start while those of an older one run. The message has no
+// counts: it is not written anew with each pod.
 func (in Inputs) upToDate(running, held metav1.Condition) metav1.Condition {
 	out := metav1.Condition{Type: holdv1alpha1.ConditionExtensionUpToDate, Status: metav1.ConditionUnknown, Reason: holdv1alpha1.ReasonNewestNotKnown}
+	outdated := in.named(func(w installer.Workload) bool { return w.Outdated })
 	progressing := meta.FindStatusCondition(in.Conditions, "Progressing")
 	switch {
 	case progressing == nil || progressing.ObservedGeneration != in.Generation:
@@ -110,6 +117,9 @@ func (in Inputs) upToDate(running, held metav1.Condition) metav1.Condition {
 		out.Message = fmt.Sprintf("Progressing is %s (%s)", progressing.Status, progressing.Reason)
 	case running.Status == metav1.ConditionFalse:
 		out.Status, out.Reason, out.Message = metav1.ConditionFalse, holdv1alpha1.ReasonNewestDoesNotRun, running.Message
+	case outdated != "":
+		out.Status, out.Reason = metav1.ConditionFalse, holdv1alpha1.ReasonNewestDoesNotRun
+		out.Message = "The newest version is not rolled out to all pods of " + outdated
 	default:
 		out.Status, out.Reason = metav1.ConditionTrue, holdv1alpha1.ReasonNewestRuns
 	}

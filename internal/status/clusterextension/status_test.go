@@ -21,6 +21,13 @@ func workload(name string, state operator.State) installer.Workload {
 	return installer.Workload{Ref: operator.Ref{Kind: "Deployment", Namespace: "foo", Name: name}, State: state}
 }
 
+// outdated returns a workload that may have pods of an older version.
+func outdated(name string, state operator.State) installer.Workload {
+	out := workload(name, state)
+	out.Outdated = true
+	return out
+}
+
 // hold returns an UpgradeHold with the statuses of Held and Enforced.
 func hold(name string, held, enforced metav1.ConditionStatus) holdv1alpha1.UpgradeHold {
 	out := holdv1alpha1.UpgradeHold{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -50,6 +57,23 @@ func TestCompute(t *testing.T) {
 			Inputs{Conditions: succeeded, Workloads: append(running, workload("c", operator.Failed), workload("b", operator.Installing))},
 			"False/WorkloadsUnavailable: No replica is available of Deployment foo/b, Deployment foo/c",
 			"False/NewestDoesNotRun: No replica is available of Deployment foo/b, Deployment foo/c", "False/NotHeld: ",
+		},
+		"OldRuns": {
+			"The new version crashes, and the old one stays up.",
+			Inputs{Conditions: succeeded, Workloads: append(running, outdated("c", operator.Running), outdated("b", operator.Running))},
+			"True/WorkloadsAvailable: ",
+			"False/NewestDoesNotRun: The newest version is not rolled out to all pods of Deployment foo/b, Deployment foo/c", "False/NotHeld: ",
+		},
+		"NoneRuns": {
+			"That nothing runs is worse than that a rollout is not over.",
+			Inputs{Conditions: succeeded, Workloads: []installer.Workload{outdated("b", operator.Installing), outdated("c", operator.Running)}},
+			"False/WorkloadsUnavailable: No replica is available of Deployment foo/b",
+			"False/NewestDoesNotRun: No replica is available of Deployment foo/b", "False/NotHeld: ",
+		},
+		"Unresolved": {
+			"Which version is the newest is not known.",
+			Inputs{Conditions: progressing("True", "Retrying", "no bundles found", 2), Workloads: []installer.Workload{outdated("b", operator.Running)}},
+			"True/WorkloadsAvailable: ", "Unknown/NewestNotKnown: Progressing is True (Retrying)", "False/NotHeld: ",
 		},
 		"NoWorkloads": {
 			"An extension may consist of CustomResourceDefinitions.", Inputs{Conditions: succeeded},
