@@ -47,8 +47,8 @@ func (x *Index) list(ctx context.Context) ([]corev1.ConfigMap, error) {
 	return list.Items, nil
 }
 
-// Write makes the index that of all UpgradeHolds. Where it gets another number of parts, the new ones are written before the old
-// ones are deleted, so that all updates stay denied.
+// Write makes the index that of all UpgradeHolds. Where it gets another number of parts, all new ones are written before the old
+// ones are deleted, so that all updates stay denied. The parts of one kind do not wait for those of another.
 func (x *Index) Write(ctx context.Context) error {
 	holds := &holdv1alpha1.UpgradeHoldList{}
 	if err := x.Client.List(ctx, holds, client.UnsafeDisableDeepCopy); err != nil {
@@ -63,14 +63,14 @@ func (x *Index) Write(ctx context.Context) error {
 		existing[actual[i].Name] = &actual[i]
 	}
 	var errs []error
+	incomplete := map[string]bool{} // the kinds of which a part was not written
 	for _, name := range slices.Sorted(maps.Keys(desired)) {
-		errs = append(errs, x.writePart(ctx, name, desired[name], existing[name]))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
+		if err := x.writePart(ctx, name, desired[name], existing[name]); err != nil {
+			errs, incomplete[desired[name].Denies] = append(errs, err), true
+		}
 	}
 	for name, part := range existing {
-		if _, keep := desired[name]; !keep {
+		if _, keep := desired[name]; !keep && !incomplete[part.Labels[holdv1alpha1.LabelDenies]] {
 			errs = append(errs, x.deletePart(ctx, part))
 		}
 	}

@@ -55,7 +55,8 @@ const (
 	ReasonPolicyNotBound = "PolicyNotBound"
 
 	// ReasonNotIndexed means that the ConfigMaps with the label operatorstatus.io/denies, in which the API server looks up denied
-	// updates, do not have those of the operator yet. They cannot have it if the names of its workload have more than 240 characters.
+	// updates, do not have those of the operator yet. They cannot have it if the names of its workload have more than 240 characters, or if
+	// more is held or allowed than they have room for.
 	// Remedy: none, unless it stays: then see the log of operator-status.
 	ReasonNotIndexed = "NotIndexed"
 

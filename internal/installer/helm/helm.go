@@ -184,7 +184,7 @@ func (r *Release) record() string {
 
 // denied returns the records of updates, and the CustomResourceDefinitions that are updated without one: by kubectl, or by Flux before it
 // writes the record. To install a release whose workloads have run is an update of them. A rollback is one, too, but repairs a release whose last
-// revision was not installed completely: then its CustomResourceDefinitions may change as well.
+// revision was not installed completely: then its CustomResourceDefinitions may change as well. A user allows a revision as Helm writes it.
 func (r *Release) denied(allowed string, crds []string) *holdv1alpha1.DeniedUpdates {
 	revisions := &holdv1alpha1.DeniedRevisions{Namespace: r.Namespace, Release: r.Name, Statuses: []string{pendingUpgrade}}
 	out := &holdv1alpha1.DeniedUpdates{Revisions: revisions}
@@ -197,7 +197,7 @@ func (r *Release) denied(allowed string, crds []string) *holdv1alpha1.DeniedUpda
 	if r.Complete && (r.Revision > 0 || r.isByFlux()) { // without a record, another program may have taken it over
 		out.CustomResourceDefinitions = installer.DeniedDefinitions(crds)
 	}
-	if n, err := strconv.Atoi(allowed); err == nil && n > r.Revision {
+	if n, err := strconv.Atoi(allowed); err == nil && n > r.Revision && strconv.Itoa(n) == allowed {
 		revisions.Except, out.CustomResourceDefinitions = []string{allowed}, nil
 	}
 	return out

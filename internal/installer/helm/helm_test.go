@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,6 +77,12 @@ func TestInstalled(t *testing.T) {
 			denied: &holdv1alpha1.DeniedRevisions{
 				Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}, Except: []string{"2"},
 			},
+		},
+		"AllowedOtherwise": {
+			reason:  "Helm writes a revision without zeros before it, of which a user could write any number.",
+			records: []metav1.PartialObjectMetadata{record("foo", "foo", "1", "deployed")}, allowed: strings.Repeat("0", 1<<18) + "2",
+			request: "Secret foo/sh.helm.release.v1.foo.v1",
+			denied:  &holdv1alpha1.DeniedRevisions{Namespace: "foo", Release: "foo", Statuses: []string{"pending-upgrade", "pending-rollback"}}, crds: crds,
 		},
 		"AllowedBefore": {
 			reason:  "What was allowed once does not allow another update.",

@@ -68,10 +68,11 @@ func Find(of holdv1alpha1.OperatorReference, extension metav1.Object, workloads 
 	}
 }
 
-// denied returns the records of updates. They are in the namespace of operator-controller, wherever that is.
+// denied returns the records of updates. They are in the namespace of operator-controller, wherever that is. A user allows a revision as Helm
+// writes it.
 func denied(of holdv1alpha1.OperatorReference, allowed string) *holdv1alpha1.DeniedUpdates {
 	out := &holdv1alpha1.DeniedRevisions{Owner: owner, Release: of.Name, Statuses: []string{"pending-upgrade"}}
-	if _, err := strconv.Atoi(allowed); err == nil {
+	if n, err := strconv.Atoi(allowed); err == nil && strconv.Itoa(n) == allowed {
 		out.Except = []string{allowed}
 	}
 	return &holdv1alpha1.DeniedUpdates{Revisions: out}

@@ -1,6 +1,7 @@
 package olmv1
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,6 +39,11 @@ func TestFind(t *testing.T) {
 			want: &holdv1alpha1.DeniedRevisions{
 				Owner: "operator-controller", Release: "extension", Statuses: []string{"pending-upgrade"}, Except: []string{"2"},
 			},
+		},
+		"AllowedOtherwise": {
+			reason: "It has no zeros before it, of which a user could write any number.", extension: extension, allowed: strings.Repeat("0", 1<<18) + "2",
+			workloads: []installer.Workload{workload("foo", "ClusterExtension", "extension")},
+			want:      &holdv1alpha1.DeniedRevisions{Owner: "operator-controller", Release: "extension", Statuses: []string{"pending-upgrade"}},
 		},
 		"Installing":     {reason: "A first installation is not held.", extension: extension},
 		"OtherNamespace": {reason: "A ClusterExtension installs in one namespace.", extension: extension, workloads: []installer.Workload{workload("bar", "ClusterExtension", "extension")}},

@@ -48,7 +48,7 @@ func installed(all []installer.Workload) *installer.Installed {
 	}
 }
 
-// Limits of DeniedWorkload. The names of images are shorter than 512 bytes, and a workload may always keep those that it has.
+// Limits of DeniedWorkload. The names of images that can be pulled are shorter than 512 bytes, and a workload may always keep those that it has.
 const (
 	mostImages   = 50
 	longestImage = 512
@@ -60,7 +60,8 @@ func denied(all []installer.Workload, allowed string, crds []string) *holdv1alph
 	out := &holdv1alpha1.DeniedUpdates{}
 	another := false
 	for _, w := range all {
-		except := slices.Clone(w.Images[:min(len(w.Images), mostImages)])
+		except := slices.DeleteFunc(slices.Clone(w.Images), func(image string) bool { return len(image) > longestImage })
+		except = except[:min(len(except), mostImages)]
 		for image := range strings.SplitSeq(allowed, ",") {
 			image = strings.TrimSpace(image)
 			if image == "" || len(image) > longestImage || slices.Contains(except, image) || len(except) == mostImages {

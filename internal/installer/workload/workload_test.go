@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,13 @@ func TestFind(t *testing.T) {
 			Ref: operator.Ref{Kind: kind, Namespace: namespace, Name: name}, ServiceAccount: "runs-" + name, Images: []string{"foo:1"}, OfCSV: ofCSV,
 		}
 	}
-	running := workload("Deployment", "foo", "foo", false)
+	one := workload("Deployment", "foo", "foo", false)
+	running := func(images ...string) installer.Workload {
+		out := one
+		out.Images = images
+		return out
+	}
+	fifty := strings.Split(many(50), ",")[1:]
 	crds := []string{"foos.example.com"}
 	cases := map[string]struct {
 		reason    string
@@ -38,24 +45,33 @@ func TestFind(t *testing.T) {
 		wantCRDs  []string
 	}{
 		"Running": {
-			reason: "Only the images that run may run, and its CustomResourceDefinitions stay.", workloads: []installer.Workload{running},
+			reason: "Only the images that run may run, and its CustomResourceDefinitions stay.", workloads: []installer.Workload{one},
 			want: []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}}}, wantCRDs: crds,
 		},
 		"Allowed": {
-			reason: "An image that a user allows comes with its CustomResourceDefinitions.", workloads: []installer.Workload{running}, allowed: "foo:2, proxy:2",
+			reason: "An image that a user allows comes with its CustomResourceDefinitions.", workloads: []installer.Workload{one}, allowed: "foo:2, proxy:2",
 			want: []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1", "foo:2", "proxy:2"}}},
 		},
 		"ManyAllowed": {
-			reason: "However much a user writes, the API server has to store it.", workloads: []installer.Workload{running},
+			reason: "However much a user writes, the API server has to store it.", workloads: []installer.Workload{one},
 			allowed: strings.Repeat("a", 600) + many(60),
 			want:    []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: append([]string{"foo:1"}, strings.Split(many(49), ",")[1:]...)}},
 		},
+		"LongImage": {
+			reason:    "Nor may the API server be unable to store what a tenant runs. A workload may keep its images anyway.",
+			workloads: []installer.Workload{running(strings.Repeat("a", 1<<20), "foo:1")}, allowed: strings.Repeat("a", 1<<20),
+			want: []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}}}, wantCRDs: crds,
+		},
+		"ManyRunning": {
+			reason: "Nor if there are many.", workloads: []installer.Workload{running(append(slices.Repeat([]string{strings.Repeat("a", 513)}, 60), fifty...)...)},
+			want: []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: fifty}}, wantCRDs: crds,
+		},
 		"AllowedBefore": {
-			reason: "What runs already allows nothing else.", workloads: []installer.Workload{running}, allowed: "foo:1",
+			reason: "What runs already allows nothing else.", workloads: []installer.Workload{one}, allowed: "foo:1",
 			want: []holdv1alpha1.DeniedWorkload{{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}}}, wantCRDs: crds,
 		},
 		"SeveralKinds": {
-			reason: "Of several kinds, each may be the operator.", workloads: []installer.Workload{workload("DaemonSet", "foo", "foo", false), running},
+			reason: "Of several kinds, each may be the operator.", workloads: []installer.Workload{workload("DaemonSet", "foo", "foo", false), one},
 			want: []holdv1alpha1.DeniedWorkload{
 				{Kind: "Deployment", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}}, {Kind: "DaemonSet", Namespace: "foo", Name: "foo", Except: []string{"foo:1"}},
 			}, wantCRDs: crds,

@@ -17,12 +17,13 @@ import (
 )
 
 // Limits of a part of the index: a ConfigMap has at most 1 MiB, and each change writes a part. The API server looks every
-// request up in all parts, so there are few.
+// request up in all parts, so there are few. An entry leaves room for others: 50 images of a workload fit.
 const (
-	mostEntries  = 1024
-	mostBytes    = 1 << 19
-	mostParts    = 1 << 10
-	longestEntry = 1024 // bytes of a message
+	mostEntries    = 1024
+	mostBytes      = 1 << 19
+	mostParts      = 1 << 10
+	mostEntryBytes = 1 << 15
+	longestMessage = 1024 // bytes
 )
 
 // Part is the content of a ConfigMap of the index.
@@ -82,8 +83,9 @@ func Index(holds []holdv1alpha1.UpgradeHold) map[string]Part {
 	}
 	out := map[string]Part{}
 	for denies, entries := range all {
+		texts := textsOf(entries)
 		for n := uint32(1); ; n *= 2 {
-			if parts, fits := spread(denies, entries, n); fits || n == mostParts {
+			if parts, fits := spread(denies, texts, n); fits || n == mostParts {
 				maps.Copy(out, parts)
 				break
 			}
@@ -120,7 +122,7 @@ func (x index) add(hold *holdv1alpha1.UpgradeHold, denied *holdv1alpha1.DeniedUp
 	if denied == nil {
 		return
 	}
-	message = gate.Clip(messages.Line(message), longestEntry)
+	message = gate.Clip(messages.Line(message), longestMessage)
 	if d := denied.InstallPlans; d != nil {
 		key := fmt.Sprintf("%s_%x", d.Namespace, sha256.Sum256([]byte(hold.Name))) // one for each: their patterns differ
 		x.enter(holdv1alpha1.DeniesInstallPlans, key, entry{except: d.Except, denied: d.Versions, pattern: d.Pattern, message: message})
@@ -154,7 +156,7 @@ func (x index) enter(denies, key string, e entry) {
 		x[denies] = map[string]entry{}
 	}
 	if before, ok := x[denies][key]; ok {
-		e.message = gate.Clip(before.message+"; "+e.message, longestEntry)
+		e.message = gate.Clip(before.message+"; "+e.message, longestMessage)
 		e.except = slices.DeleteFunc(slices.Clone(e.except), func(v string) bool { return !slices.Contains(before.except, v) })
 		for _, status := range before.denied {
 			if !slices.Contains(e.denied, status) {
@@ -165,24 +167,41 @@ func (x index) enter(denies, key string, e entry) {
 	x[denies][key] = e
 }
 
-// spread distributes entries over n parts by a hash of their keys, so that few of them move when others are added. It reports
-// whether all parts are within the limits. An object whose name is too long for a key is left out, and its UpgradeHold NotIndexed.
-func spread(denies string, entries map[string]entry, n uint32) (out map[string]Part, fits bool) {
-	out, sizes, fits := map[string]Part{}, map[string]int{}, true
+// keyed is the text of an entry, with its key.
+type keyed struct{ key, text string }
+
+func (k keyed) size() int { return len(k.key) + len(k.text) }
+
+// textsOf returns the entries as parts have them, the smallest first. An object whose name is too long for a key, or whose entry is too large,
+// is left out, and its UpgradeHold NotIndexed.
+func textsOf(entries map[string]entry) []keyed {
+	var out []keyed
 	for key, e := range entries {
-		if len(validation.IsConfigMapKey(key)) > 0 {
-			continue
+		if k := (keyed{key, e.String()}); len(validation.IsConfigMapKey(key)) == 0 && k.size() <= mostEntryBytes {
+			out = append(out, k)
 		}
+	}
+	slices.SortFunc(out, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.size(), b.size()), cmp.Compare(a.key, b.key)) })
+	return out
+}
+
+// spread distributes entries over n parts by a hash of their keys, so that few of them move when others are added. It reports
+// whether all fit. The last ones of a part that is full are left out, and their UpgradeHolds NotIndexed.
+func spread(denies string, texts []keyed, n uint32) (out map[string]Part, fits bool) {
+	out, sizes, fits := map[string]Part{}, map[string]int{}, true
+	for _, k := range texts {
 		hash := fnv.New32a()
-		_, _ = hash.Write([]byte(key)) // never fails
+		_, _ = hash.Write([]byte(k.key)) // never fails
 		name := fmt.Sprintf("upgradeholds-%s-%d-of-%d", denies, hash.Sum32()%n+1, n)
 		if out[name].Data == nil {
 			out[name] = Part{Denies: denies, Data: map[string]string{}}
 		}
-		text := e.String()
-		out[name].Data[key] = text
-		sizes[name] += len(key) + len(text)
-		fits = fits && len(out[name].Data) <= mostEntries && sizes[name] <= mostBytes
+		if len(out[name].Data) == mostEntries || sizes[name]+k.size() > mostBytes {
+			fits = false
+			continue
+		}
+		out[name].Data[k.key] = k.text
+		sizes[name] += k.size()
 	}
 	return out, fits
 }

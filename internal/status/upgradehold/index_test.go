@@ -3,6 +3,7 @@ package upgradehold
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -150,6 +151,14 @@ func TestIndex(t *testing.T) {
 			"A name that no key can have is left out.", []holdv1alpha1.UpgradeHold{denying("a", "busy", revisions("", "foo-"+strings.Repeat("f", 250), "pending-upgrade"))},
 			map[string]Part{},
 		},
+		"TooLarge": {
+			"An entry that is too large for a ConfigMap is left out, and the others stay as they are.",
+			[]holdv1alpha1.UpgradeHold{denying("a", "busy", workload([]string{strings.Repeat("i", 1<<20)}, "foos.example.com")), denying("b", "idle", other())},
+			map[string]Part{
+				"upgradeholds-workloads-1-of-1":   {"workloads", map[string]string{"Deployment_foo_bar": "\n\n^$\nidle"}},
+				"upgradeholds-definitions-1-of-1": {"definitions", map[string]string{"foos.example.com": "\n\n^$\nbusy"}},
+			},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -170,6 +179,7 @@ func partsOf(denied ...holdv1alpha1.DeniedUpdates) []Part {
 }
 
 func TestIndexed(t *testing.T) {
+	large := workload([]string{strings.Repeat("i", 1<<20)})
 	cases := map[string]struct {
 		reason string
 		parts  []Part
@@ -183,6 +193,7 @@ func TestIndexed(t *testing.T) {
 		"Stricter": {"Another hold of the workload allows less.", partsOf(workload(nil), workload([]string{"foo:2"})), workload([]string{"foo:2"}), true},
 		"Rollback": {"Rollbacks are to be denied, too.", partsOf(revisions("", "foo", "pending-upgrade")), revisions("", "foo", "pending-upgrade", "pending-rollback"), false},
 		"Parts":    {"Any part may have it.", append(make([]Part, 3), partsOf(workload(nil))...), workload(nil), true},
+		"TooLarge": {"One that no part can have is not.", partsOf(large, other()), large, false},
 		"OLM":      {"InstallPlans are looked up, too.", partsOf(plans()), plans(), true},
 		"NoPlan":   {"Until then they are not denied.", partsOf(workload(nil)), plans(), false},
 	}
@@ -199,7 +210,7 @@ func TestIndexed(t *testing.T) {
 func TestIndexParts(t *testing.T) {
 	var images []string
 	for i := range 50 {
-		images = append(images, fmt.Sprint(i, strings.Repeat("i", 500)))
+		images = append(images, fmt.Sprintf("%0512d", i))
 	}
 	cases := map[string]struct {
 		reason string
@@ -236,5 +247,46 @@ func TestIndexParts(t *testing.T) {
 				t.Errorf("%s\nthe index has %d of %d, in %d parts, want %d", tc.reason, len(seen), tc.n, len(parts), tc.want)
 			}
 		})
+	}
+}
+
+// TestIndexFull verifies that a tenant whose workloads all get into one part does not make it too large to be written, nor take the place of
+// others there.
+func TestIndexFull(t *testing.T) {
+	part := func(d holdv1alpha1.DeniedUpdates) uint32 {
+		hash := fnv.New32a()
+		fmt.Fprintf(hash, "Deployment_foo_%s", d.Workloads[0].Name)
+		return hash.Sum32() % mostParts
+	}
+	except := slices.Repeat([]string{strings.Repeat("i", 500)}, 50) // 20 of them do not leave room for one with 48
+	its := other()
+	its.Workloads[0].Except = except[:48]
+	holds := []holdv1alpha1.UpgradeHold{denying("other", "busy", its)}
+	for i := 0; len(holds) < 50; i++ {
+		d := workload(except)
+		if d.Workloads[0].Name = fmt.Sprint("a", i); part(d) == part(its) {
+			holds = append(holds, denying(fmt.Sprint(i), "busy", d))
+		}
+	}
+	index := Index(holds)
+	if len(index) != 1 {
+		t.Fatalf("the index has %d parts, want 1", len(index))
+	}
+	for name, part := range index {
+		size := 0
+		for key, text := range part.Data {
+			size += len(key) + len(text)
+		}
+		if size > mostBytes || size < mostBytes-mostEntryBytes {
+			t.Errorf("%s has %d bytes", name, size)
+		}
+	}
+	for range 3 {
+		if diff := cmp.Diff(index, Index(holds)); diff != "" {
+			t.Fatalf("the index changes:\n%s", diff)
+		}
+	}
+	if parts := slices.Collect(maps.Values(index)); !indexed(parts, &holds[0], holds[0].Status.Denied) {
+		t.Error("the index does not have the smallest entry")
 	}
 }

@@ -65,6 +65,9 @@ func indexOf(name string) []Part {
 }
 
 func TestCompute(t *testing.T) {
+	large := other()
+	large.Workloads[0].Except = []string{strings.Repeat("i", 1<<20)}
+	withLarge := Index([]holdv1alpha1.UpgradeHold{byHand(denying("audit", "busy", large))})
 	cases := map[string]struct {
 		reason         string
 		in             Inputs
@@ -85,6 +88,11 @@ func TestCompute(t *testing.T) {
 		"NotIndexed": {
 			"A policy denies what it finds in the index.",
 			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser}, Denied: new(workload(nil)), Bound: true},
+			"True/HeldByUser", "False/NotIndexed", 1, "UpgradeHold audit holds the updates",
+		},
+		"TooLarge": {
+			"It cannot find one that the index has no room for.",
+			Inputs{Hold: hold("audit"), Installed: true, Holds: []gate.Hold{byUser}, Denied: &large, Bound: true, Index: slices.Collect(maps.Values(withLarge))},
 			"True/HeldByUser", "False/NotIndexed", 1, "UpgradeHold audit holds the updates",
 		},
 		"Indexed": {

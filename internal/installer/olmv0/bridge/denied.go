@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
 	"github.com/operator-status/operator-status/internal/csvchain"
@@ -26,15 +28,19 @@ func (n Namespace) Holds(sub *v1alpha1.Subscription, besideOLM bool) ([]gate.Hol
 }
 
 // Denied returns the InstallPlans that update a Subscription's operator. Those that update only other operators of the namespace,
-// or install new ones, are not among them, nor is the version that an administrator allows, which may be empty.
+// or install new ones, are not among them, nor is the version that an administrator allows, which may be empty. A catalog can give a version
+// a name that is too long for a ClusterServiceVersion, and for the index: then all InstallPlans of the namespace with other versions are denied.
 func Denied(sub *v1alpha1.Subscription, running *v1alpha1.ClusterServiceVersion, allowed string) *holdv1alpha1.DeniedUpdates {
 	out := &holdv1alpha1.DeniedInstallPlans{Namespace: sub.Namespace, Pattern: csvchain.NamesLike(running), Except: []string{running.Name}}
 	for _, name := range []string{sub.Status.InstalledCSV, sub.Status.CurrentCSV} {
-		if name != "" && name != running.Name && !slices.Contains(out.Versions, name) {
+		switch {
+		case len(name) > validation.DNS1123SubdomainMaxLength:
+			out.Pattern = ".*"
+		case name != "" && name != running.Name && !slices.Contains(out.Versions, name):
 			out.Versions = append(out.Versions, name)
 		}
 	}
-	if allowed != "" && allowed != running.Name {
+	if allowed != "" && allowed != running.Name && len(allowed) <= validation.DNS1123SubdomainMaxLength {
 		out.Except = append(out.Except, allowed)
 	}
 	return &holdv1alpha1.DeniedUpdates{InstallPlans: out}
