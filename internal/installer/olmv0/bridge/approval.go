@@ -10,6 +10,8 @@ import (
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/api/operators/v1alpha1"
@@ -242,7 +244,7 @@ func (n Namespace) Waiver(name string) (*gate.Waiver, *v1alpha1.Subscription) {
 		if in.Running == nil || in.Running.Name != name {
 			continue
 		}
-		if sub.IsGated() {
+		if sub.IsGated() && !n.HoldsBegun(name) {
 			return &gate.Waiver{Reason: v1alpha1.ReasonApprovalGate, Message: "Updates of Subscription " + sub.Name + " are held before their InstallPlan is approved"},
 				sub
 		}
@@ -252,6 +254,24 @@ func (n Namespace) Waiver(name string) (*gate.Waiver, *v1alpha1.Subscription) {
 		}
 	}
 	return nil, nil
+}
+
+// HoldsBegun reports whether our entry in the OperatorCondition of an operator holds an update that OLM has begun. Nothing else holds that
+// one, since its InstallPlan has been approved.
+func (n Namespace) HoldsBegun(name string) bool {
+	csv, oc := n.CSVs[name], n.OperatorConditions[name]
+	if csv == nil || oc == nil {
+		return false
+	}
+	c := meta.FindStatusCondition(oc.Spec.Conditions, operatorsv2.Upgradeable)
+	if c == nil || c.Status != metav1.ConditionFalse || !v1alpha1.IsGateReason(c.Reason) {
+		return false
+	}
+	others := make([]v1alpha1.ClusterServiceVersion, 0, len(n.CSVs))
+	for _, other := range n.CSVs {
+		others = append(others, *other)
+	}
+	return csvchain.BeingReplaced(csv, others)
 }
 
 // Superseded reports whether a plan waits for approval although the version that it would install for a Subscription runs.

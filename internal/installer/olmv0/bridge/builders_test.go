@@ -167,6 +167,13 @@ func objecting(n Namespace, status metav1.ConditionStatus, override bool) Namesp
 	return n
 }
 
+// gating sets Upgradeable=False in the OperatorCondition of foo.v1, as operator-status does because of its Probe.
+func gating(n Namespace) Namespace {
+	n = objecting(n, metav1.ConditionFalse, false)
+	n.OperatorConditions["foo.v1"].Spec.Conditions[0].Reason = v1alpha1.ReasonProbeNotUpgradeable
+	return n
+}
+
 // unread makes the Probes appear to be read by another process.
 func unread(n Namespace) Namespace {
 	n.Reader = "another"

@@ -57,7 +57,7 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 	}
 	waiver, sub := n.Waiver(request.Name)
 	if waiver == nil && !slices.Contains(holdv1alpha1.ReservedNamespaces, request.Namespace) {
-		if waiver, err = r.enforced(ctx); err != nil {
+		if waiver, err = r.enforced(ctx, n.HoldsBegun(request.Name)); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -76,10 +76,10 @@ func (r *GateReconciler) Reconcile(ctx context.Context, request reconcile.Reques
 }
 
 // enforced returns the waiver of a cluster with a policy that enforces UpgradeHolds, or nil. OLM has to evaluate OperatorConditions
-// only if nothing prevents an update before it begins, and not if an administrator has released all updates.
-func (r *GateReconciler) enforced(ctx context.Context) (*gate.Waiver, error) {
+// only if nothing prevents an update before it begins, or if it began before that, and not if an administrator has released all updates.
+func (r *GateReconciler) enforced(ctx context.Context, holdsBegun bool) (*gate.Waiver, error) {
 	enforcement, err := upgradehold.EnforcementOf(ctx, r.Client, []string{holdv1alpha1.DeniesInstallPlans}, r.OptIns.Namespace)
-	if err != nil || enforcement == upgradehold.NotEnforced {
+	if err != nil || enforcement == upgradehold.NotEnforced || enforcement == upgradehold.Enforced && holdsBegun {
 		return nil, err
 	}
 	return &gate.Waiver{Reason: v1alpha1.ReasonUpgradeHold, Message: "UpgradeHolds hold the updates before their InstallPlan is approved"}, nil
