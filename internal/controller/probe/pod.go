@@ -34,7 +34,8 @@ type PodReader struct {
 	queue    workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	log      logr.Logger
 
-	current atomic.Bool // whether the status reflects the last reading
+	current  atomic.Bool // whether the status reflects the last reading
+	reported bool        // whether it has reflected one: a pod that restarts keeps its identity
 }
 
 // NewPodReader returns a PodReader for the plan that the manager made.
@@ -110,7 +111,7 @@ func (r *PodReader) report(ctx context.Context, in probestatus.Inputs) error {
 		return fmt.Errorf("getting the status of Probe %s: %w", r.plan.Probe, err)
 	}
 	probe.Generation = r.plan.Generation // of which the status is, even if the spec is newer
-	in.Probe, in.Now = probe, metav1.Now()
+	in.Probe, in.Now, in.Restarted = probe, metav1.Now(), !r.reported
 	if pending(in) {
 		return nil
 	}
@@ -119,7 +120,7 @@ func (r *PodReader) report(ctx context.Context, in probestatus.Inputs) error {
 		r.queue.AddAfter(r.plan.Probe, wait)
 	}
 	if equality.Semantic.DeepEqual(status, probe.Status) {
-		r.current.Store(true)
+		r.done()
 		return nil
 	}
 	out := probe.DeepCopy()
@@ -133,8 +134,14 @@ func (r *PodReader) report(ctx context.Context, in probestatus.Inputs) error {
 		return fmt.Errorf("updating the status of Probe %s: %w", r.plan.Probe, err)
 	}
 	r.log.Info("Updated the status of the Probe", "conditions", len(status.Conditions))
-	r.current.Store(true)
+	r.done()
 	return nil
+}
+
+// done notes that the status reflects the last reading.
+func (r *PodReader) done() {
+	r.current.Store(true)
+	r.reported = true
 }
 
 // Ready returns an error unless the status reflects the last reading.

@@ -20,6 +20,8 @@ func TestSettle(t *testing.T) {
 		counts    observed.Counts
 		unread    bool
 		version   string
+		reader    string
+		restarted bool
 		unsettled bool // without spec.settle
 		want      string
 		settlesIn time.Duration
@@ -33,7 +35,14 @@ func TestSettle(t *testing.T) {
 		{reason: "Nothing settles while nothing is known, and it does not end by itself.", at: 525, unread: true, want: "Unknown/NotRead"},
 		{reason: "Nor does what was known before count.", at: 540, counts: allows, want: "False/Settling", settlesIn: 10 * time.Second},
 		{reason: "It ends once more.", at: 560, counts: allows, want: "True/AllUpgradeable"},
-		{reason: "Another version begins again.", at: 600, counts: allows, version: "b", want: "False/Settling", settlesIn: 10 * time.Second},
+		{reason: "Another process begins again: nobody may have read in between.", at: 570, counts: allows, reader: "b", want: "False/Settling",
+			settlesIn: 10 * time.Second},
+		{reason: "It goes on with that one.", at: 576, counts: allows, reader: "b", want: "False/Settling", settlesIn: 4 * time.Second},
+		{reason: "And ends.", at: 580, counts: allows, reader: "b", want: "True/AllUpgradeable"},
+		{reason: "A pod that restarts has the same name.", at: 585, counts: allows, reader: "b", restarted: true, want: "False/Settling",
+			settlesIn: 10 * time.Second},
+		{reason: "It ends there, too.", at: 596, counts: allows, reader: "b", want: "True/AllUpgradeable"},
+		{reason: "Another version begins again.", at: 600, counts: allows, reader: "b", version: "b", want: "False/Settling", settlesIn: 10 * time.Second},
 		{reason: "Without custom resources there is nothing to wait for.", at: 601, counts: none, version: "b", want: "True/NoResources"},
 		{reason: "Without spec.settle neither.", at: 602, counts: allows, version: "b", unsettled: true, want: "True/AllUpgradeable"},
 	}
@@ -45,7 +54,7 @@ func TestSettle(t *testing.T) {
 		}
 		resource := Resource{CRD: "foos.example.com", Kind: "Foo", Read: []Read{{Snapshot: observed.Snapshot{Filled: !step.unread, Counts: step.counts}}}}
 		now := metav1.NewTime(time.Unix(step.at, 123))
-		in := Inputs{Probe: probe, Version: step.version, Resources: []Resource{resource}, Now: now}
+		in := Inputs{Probe: probe, Version: step.version, Reader: step.reader, Restarted: step.restarted, Resources: []Resource{resource}, Now: now}
 		got := Compute(in)
 		c := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionUpgradeable)
 		if c == nil || string(c.Status)+"/"+c.Reason != step.want {

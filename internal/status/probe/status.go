@@ -55,6 +55,9 @@ type Inputs struct {
 	// Reader identifies the process that reads the custom resources. Targets is a hash of the namespaces that it reads.
 	Reader, Targets string
 
+	// Restarted is true for the first status of a process whose Reader may be that of the one before it.
+	Restarted bool
+
 	Now metav1.Time
 }
 
@@ -112,8 +115,8 @@ type concern func(Inputs, findings, *v1alpha1.ProbeStatus)
 // ofReader are computed by the process that reads the custom resources, and ofManager by the manager. They differ if
 // isolation is Pod.
 var (
-	ofReader  = []concern{probeResources, upgradeable, important, synced, readBy}
-	ofManager = []concern{podReady, gateConflict, annotationsDiffer, holding} // holding last: it reads Upgradeable
+	ofReader  = []concern{probeResources, upgradeable, important, synced, readBy} // readBy last: settle compares the Reader
+	ofManager = []concern{podReady, gateConflict, annotationsDiffer, holding}     // holding last: it reads Upgradeable
 )
 
 // Compute returns the status of a Probe. It is pure: it depends only on in, and changes nothing.
@@ -408,14 +411,15 @@ func yield(in Inputs, f findings, out *v1alpha1.ProbeStatus, c *metav1.Condition
 		spec.YieldAfter.Duration, out.BlockedSince.UTC().Format(time.RFC3339), c.Message)
 }
 
-// settle changes a condition that allows an update until it has done so for spec.settle, in the running version.
+// settle changes a condition that allows an update until it has done so for spec.settle, in the running version. It begins anew with another
+// process: nobody may have read the custom resources in between.
 func settle(in Inputs, out *v1alpha1.ProbeStatus, c *metav1.Condition) {
 	spec := in.Probe.Spec
 	if spec == nil || spec.Settle == nil {
 		out.AllowedSince = nil
 		return
 	}
-	if out.AllowedSince == nil || in.Version != out.ObservedVersion {
+	if out.AllowedSince == nil || in.Version != out.ObservedVersion || in.Reader != out.Reader || in.Restarted {
 		out.AllowedSince = new(in.Now.Rfc3339Copy())
 	}
 	if c.Status != metav1.ConditionTrue || c.Reason == v1alpha1.ReasonYielded {

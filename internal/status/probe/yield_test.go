@@ -23,6 +23,7 @@ func TestYield(t *testing.T) {
 		unread   bool
 		err      error
 		version  string
+		reader   string
 		never    bool // without spec.yieldAfter
 		want     string
 		words    string
@@ -32,12 +33,14 @@ func TestYield(t *testing.T) {
 			words: "Without interruption, this holds the update until 1970-01-01T00:01:50Z", allowsIn: 10 * time.Second},
 		{reason: "It goes on.", at: 106, counts: blocks, want: "False/NotUpgradeable", allowsIn: 4 * time.Second},
 		{reason: "A restart does not begin again.", at: 107, unread: true, want: "False/NotUpgradeable", allowsIn: 3 * time.Second},
+		{reason: "Nor does another process, once it has read.", at: 108, counts: blocks, reader: "b", want: "False/NotUpgradeable", allowsIn: 2 * time.Second},
 		{reason: "What can no longer be read does not yield, and time alone does not end that.", at: 110, counts: blocks, err: errors.New("no answer"),
 			want: "False/NotUpgradeable", words: "This holds the update until all custom resources can be read"},
 		{reason: "The time is over, and nothing settles while it blocks.", at: 110, counts: blocks, want: "True/Yielded",
 			words: "The update is allowed after 10s, although it was held since 1970-01-01T00:01:40Z"},
 		{reason: "Nor does one after that.", at: 111, unread: true, want: "True/Yielded"},
 		{reason: "Nor does it if it can no longer be read.", at: 111, counts: blocks, err: errors.New("no answer"), want: "True/Yielded"},
+		{reason: "Nor does another process.", at: 111, counts: blocks, reader: "b", want: "True/Yielded"},
 		{reason: "It is read again.", at: 112, counts: blocks, want: "True/Yielded"},
 		{reason: "Another version does.", at: 120, counts: blocks, version: "b", want: "False/NotUpgradeable", allowsIn: 10 * time.Second},
 		{reason: "Nothing blocks any longer, and it settles.", at: 125, counts: allows, version: "b", want: "False/Settling", allowsIn: 5 * time.Second},
@@ -53,7 +56,8 @@ func TestYield(t *testing.T) {
 		}
 		read := Read{Snapshot: observed.Snapshot{Filled: !step.unread, Counts: step.counts, Err: step.err}}
 		resource := Resource{CRD: "foos.example.com", Kind: "Foo", Read: []Read{read}}
-		in := Inputs{Probe: probe, Version: step.version, Resources: []Resource{resource}, Now: metav1.NewTime(time.Unix(step.at, 123))}
+		now := metav1.NewTime(time.Unix(step.at, 123))
+		in := Inputs{Probe: probe, Version: step.version, Reader: step.reader, Resources: []Resource{resource}, Now: now}
 		got := Compute(in)
 		c := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionUpgradeable)
 		if c == nil || string(c.Status)+"/"+c.Reason != step.want || !strings.Contains(c.Message, step.words) {
