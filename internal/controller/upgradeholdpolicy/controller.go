@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -67,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err = r.Client.Get(ctx, request.NamespacedName, policy)
 	switch {
 	case apierrors.IsNotFound(err): // the garbage collection of Kubernetes may take half a minute
-		return kube.Requeue(reconcile.Result{}, r.delete(ctx, own))
+		return kube.Requeue(reconcile.Result{}, r.gone(ctx, request.Name, own))
 	case err != nil || !policy.DeletionTimestamp.IsZero():
 		return reconcile.Result{}, err
 	}
@@ -91,6 +92,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		applied = errors.Join(applied, kube.UpdateStatus(ctx, r.Client, out, client.FieldOwner(upgradehold.FieldOwner)))
 	}
 	return kube.Requeue(result, applied)
+}
+
+// gone deletes the UpgradeHolds of a policy that is not in the cache. It checks the API server first: the cache lacks objects that cannot be
+// decoded.
+func (r *Reconciler) gone(ctx context.Context, policy string, own []*holdv1alpha1.UpgradeHold) error {
+	if len(own) == 0 {
+		return nil
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(holdv1alpha1.GroupVersion.WithKind(holdv1alpha1.UpgradeHoldPolicyKind))
+	if err := r.Live.Get(ctx, types.NamespacedName{Name: policy}, live); !apierrors.IsNotFound(err) {
+		return err // it exists: its event will enqueue it once it can be decoded
+	}
+	return r.delete(ctx, own)
 }
 
 // own returns the UpgradeHolds of a policy.
