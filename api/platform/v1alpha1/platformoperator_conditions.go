@@ -18,7 +18,8 @@ const (
 	// another reason.
 	ConditionUpgradeable = "Upgradeable"
 
-	// ConditionUpToDate is True if the newest version of the package and channel is installed and running.
+	// ConditionUpToDate is True if the newest version of the package and channel is installed and running. It is Unknown
+	// while a change of the Subscription is being resolved.
 	ConditionUpToDate = "UpToDate"
 
 	// ConditionImportant is True if a custom resource of the operator has an important condition, which the cluster
@@ -106,7 +107,8 @@ const (
 	// Remedy: none, unless it lasts. The message names the object that is not ready.
 	ReasonCreating = "Creating"
 
-	// ReasonUpdating means that the operator is being updated, and keeps running meanwhile.
+	// ReasonUpdating means that the operator is being updated, and keeps running meanwhile, or that its Subscription has
+	// changed and is being resolved: whether there is a newer version is not known yet.
 	// Remedy: none, it ends with the update.
 	ReasonUpdating = "Updating"
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -343,6 +344,8 @@ func progressing(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	case in.updating():
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonUpdating
 		c.Message = fmt.Sprintf("%s is being updated to %s: %s", in.Running().Name, in.Subscription.Status.CurrentCSV, in.waitingFor())
+	case in.unresolved() != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonUpdating, in.unresolved()
 	}
 	set(in, out, c)
 }
@@ -406,7 +409,31 @@ func upToDate(in Inputs, out *v1alpha1.PlatformOperatorStatus) {
 	if c.Message == "" {
 		c.Message = in.waitingFor()
 	}
+	if c.Status == metav1.ConditionTrue && in.unresolved() != "" {
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonUpdating, in.unresolved()
+	}
 	set(in, out, c)
+}
+
+// unresolved returns why it is not known yet whether the Subscription has a newer version, or "". Its status may be of an earlier spec:
+// the built-in loops record of which one, and of OLM it is known of the one that was just applied.
+func (in Inputs) unresolved() string {
+	sub := in.Subscription
+	if sub == nil {
+		return ""
+	}
+	observed := cmp.Or(sub.Status.ObservedGeneration, sub.Generation)
+	changed := observed < sub.Generation || slices.ContainsFunc(in.Objects, func(o Object) bool {
+		return o.Entry == EntrySubscription && o.Live != nil && o.Live.GetUID() == sub.UID && observed < o.Live.GetGeneration()
+	})
+	if changed {
+		return fmt.Sprintf("Waiting for Subscription %s/%s to be resolved since its last change", sub.Namespace, sub.Name)
+	}
+	const unpacking = operatorsv1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpacking)
+	if sub.Status.GetCondition(unpacking).Status == corev1.ConditionTrue {
+		return fmt.Sprintf("The bundle of the next version of Subscription %s/%s is being unpacked", sub.Namespace, sub.Name)
+	}
+	return ""
 }
 
 // Observes reports whether nothing may be created or changed.

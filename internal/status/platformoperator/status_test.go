@@ -92,6 +92,21 @@ func conditionOf(words string) metav1.Condition {
 }
 
 // csvs sets the CSVs.
+// generations sets those of the Subscription, whose last one is 2: that which was read, and that of which its status is, or 0 if unknown.
+func generations(read, observed int64) given {
+	return func(in *Inputs) {
+		in.Subscription = in.Subscription.DeepCopy()
+		in.Subscription.UID, in.Subscription.Generation, in.Subscription.Status.ObservedGeneration = "foo", read, observed
+		for i := range in.Objects {
+			if o := &in.Objects[i]; o.Entry == "subscription" {
+				o.Live = o.Live.DeepCopy()
+				o.Live.SetUID("foo")
+				o.Live.SetGeneration(2)
+			}
+		}
+	}
+}
+
 func csvs(those ...*clusterServiceVersion) given {
 	return func(in *Inputs) {
 		in.CSVs = map[string]*clusterServiceVersion{}
@@ -530,6 +545,34 @@ func updateRows() map[string]statusRow {
 			"UpgradeHeld", "ApprovalMissing", neighbour, none, "True/NoProbe"),
 		"AwaitingApproval": waitingRow("A missing approval by a user does not make the operator not upgradeable, and the message contains the command.",
 			"InstallPlanAwaitingManualApproval", "RequiresApproval", approve, none, "True/NoProbe"),
+		"Changed": {
+			reason:  "The status of the Subscription is of an earlier spec: the newest version of another channel runs.",
+			in:      runs(generations(2, 1)),
+			want:    runningConditions("UpToDate=Unknown/Updating", "Progressing=True/Updating"),
+			version: "1.0.0", resources: allResources(""),
+			messages: map[string]string{"Progressing": "Waiting for Subscription foo/foo to be resolved since its last change"},
+		},
+		"Observed": {
+			reason: "The built-in loops have resolved the last change.", in: runs(generations(2, 2)), want: runningConditions(),
+			version: "1.0.0", resources: allResources(""),
+		},
+		"Applied": {
+			reason:  "OLM does not record of which spec its status is, but this one was just applied.",
+			in:      runs(generations(1, 0)),
+			want:    runningConditions("UpToDate=Unknown/Updating", "Progressing=True/Updating"),
+			version: "1.0.0", resources: allResources(""),
+		},
+		"ByOLM": {
+			reason: "Of an earlier change it is not known.", in: runs(generations(2, 0)), want: runningConditions(),
+			version: "1.0.0", resources: allResources(""),
+		},
+		"Unpacking": {
+			reason:  "OLM unpacks the bundle of the next version before it names it.",
+			in:      runs(subscribed("foo.v1", "foo.v1", "", "BundleUnpacking=True/JobIncomplete: Unpacking")),
+			want:    runningConditions("UpToDate=Unknown/Updating", "Progressing=True/Updating"),
+			version: "1.0.0", resources: allResources(""),
+			messages: map[string]string{"Progressing": "The bundle of the next version of Subscription foo/foo is being unpacked"},
+		},
 		"Updating": {
 			reason: "The previous version is reported as running during an update.",
 			in: runs(subscribed("foo.v2", "foo.v1", "Waiting for ClusterServiceVersion foo/foo.v2, which is Installing", available),
