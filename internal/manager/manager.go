@@ -12,12 +12,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
+	"github.com/go-logr/logr"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	olmv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -311,8 +314,9 @@ func orNone(address string) string {
 	return address
 }
 
-// addHealthChecks serves liveness, and readiness: the informers that have been started are synced, and it is decided who runs the
-// loops. Being the leader is no part of it, since a rollout ends the leader only once its successor is ready.
+// addHealthChecks serves liveness, and readiness: the informers that have been started are synced, it is decided who runs the loops, and
+// the kinds are served without which nothing is held. Being the leader is no part of it, since a rollout ends the leader only once its
+// successor is ready.
 func addHealthChecks(mgr ctrl.Manager, mode *lifecycle.Switch) error {
 	if err := mgr.AddHealthzCheck("alive", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
@@ -323,7 +327,40 @@ func addHealthChecks(mgr ctrl.Manager, mode *lifecycle.Switch) error {
 	if err := mgr.AddReadyzCheck("lifecycle", func(*http.Request) error { return mode.Decided() }); err != nil {
 		return fmt.Errorf("adding the readiness check: %w", err)
 	}
+	if err := mgr.AddReadyzCheck("kinds", served(mgr.GetClient(), mgr.GetLogger())); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
 	return nil
+}
+
+// holdDefinitions are the names of the CustomResourceDefinitions of holdKinds.
+var holdDefinitions = []string{"upgradeholds.operatorstatus.io", "probepolicies.operatorstatus.io", "upgradeholdpolicies.operatorstatus.io"}
+
+// served checks that the kinds exist without which no update is held. A rollout of a version whose CustomResourceDefinitions were not applied
+// must not end the version that holds updates. The log has the reason, since the kubelet reports none.
+func served(crds client.Reader, log logr.Logger) healthz.Checker {
+	var last atomic.Value // the reason that was logged last
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+		defer cancel()
+		var missing []string
+		for _, name := range holdDefinitions {
+			switch served, err := operand.IsServed(ctx, crds, name, holdv1alpha1.GroupVersion.Version); {
+			case err != nil:
+				return err
+			case !served:
+				missing = append(missing, name)
+			}
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		err := fmt.Errorf("not installed: %s; apply the CustomResourceDefinitions of this version", strings.Join(missing, ", "))
+		if last.Swap(err.Error()) != err.Error() {
+			log.Info("Not ready, since no update would be held", "because", err.Error())
+		}
+		return err
+	}
 }
 
 // synced checks that every informer of a cache has listed its objects.
