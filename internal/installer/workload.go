@@ -238,11 +238,14 @@ func ConditionsOf(workloads []Workload) []types.NamespacedName {
 	return out
 }
 
-// AccountsOf returns the names of the service accounts that workloads run as, each once, in their order.
+// mostAccounts limits the service accounts that are asked about for an operator: whoever may create workloads can give each another one.
+const mostAccounts = 16
+
+// AccountsOf returns the names of the service accounts that workloads run as, each once, in their order. Of many it returns the first ones.
 func AccountsOf(workloads []Workload) []string {
 	var out []string
 	for _, w := range workloads {
-		if !slices.Contains(out, w.ServiceAccount) {
+		if !slices.Contains(out, w.ServiceAccount) && len(out) < mostAccounts {
 			out = append(out, w.ServiceAccount)
 		}
 	}

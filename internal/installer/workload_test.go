@@ -1,6 +1,7 @@
 package installer
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -143,5 +144,19 @@ func TestOutdated(t *testing.T) {
 				t.Errorf("%s\nit is outdated: %t", tc.reason, w.Outdated)
 			}
 		})
+	}
+}
+
+// TestAccountsOf verifies that nobody can have the API server asked about thousands of service accounts.
+func TestAccountsOf(t *testing.T) {
+	workloads := []Workload{{ServiceAccount: "b"}, {ServiceAccount: "a"}, {ServiceAccount: "b"}}
+	if diff := cmp.Diff([]string{"b", "a"}, AccountsOf(workloads)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for i := range 1000 {
+		workloads = append(workloads, Workload{ServiceAccount: strconv.Itoa(i)})
+	}
+	if got := AccountsOf(workloads); len(got) != mostAccounts || got[0] != "b" {
+		t.Errorf("of many, these are asked about: %v", got)
 	}
 }

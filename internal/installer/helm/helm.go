@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	holdv1alpha1 "github.com/operator-status/operator-status/api/hold/v1alpha1"
 	"github.com/operator-status/operator-status/internal/installer"
@@ -130,8 +131,11 @@ func (r *Release) add(record metav1.Object) {
 	}
 }
 
-// OfRecord returns the operator of a release that a record belongs to.
+// OfRecord returns the operator of a release that a record belongs to, or none.
 func OfRecord(record metav1.Object) []holdv1alpha1.OperatorReference {
+	if !isRelease(record.GetLabels()[LabelName]) {
+		return nil
+	}
 	return []holdv1alpha1.OperatorReference{{
 		Installer: holdv1alpha1.InstallerHelm, Namespace: record.GetNamespace(), Name: record.GetLabels()[LabelName],
 	}}
@@ -142,10 +146,18 @@ func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
 	of := holdv1alpha1.OperatorReference{
 		Installer: holdv1alpha1.InstallerHelm, Namespace: w.Annotations[installer.AnnotationReleaseNamespace], Name: w.Annotations[installer.AnnotationRelease],
 	}
-	if of.Name == "" || of.Namespace == "" || w.OfCSV || len(olmv1.OfWorkload(w)) > 0 {
+	if !isRelease(of.Name) || len(validation.IsDNS1123Label(of.Namespace)) > 0 || w.OfCSV || len(olmv1.OfWorkload(w)) > 0 {
 		return nil
 	}
 	return []holdv1alpha1.OperatorReference{of}
+}
+
+// longestName is the most that Helm allows for the name of a release.
+const longestName = 53
+
+// isRelease reports whether a release can have a name. Whoever may create workloads can annotate them with any text.
+func isRelease(name string) bool {
+	return len(name) <= longestName && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
 // Owns reports whether a workload belongs to the release of an operator.

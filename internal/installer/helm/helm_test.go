@@ -203,3 +203,34 @@ func TestReleasedBy(t *testing.T) {
 		})
 	}
 }
+
+func TestOfWorkload(t *testing.T) {
+	marked := func(namespace, name string) installer.Workload {
+		w := workload("Deployment", "foo", name)
+		w.Annotations[installer.AnnotationReleaseNamespace] = namespace
+		return w
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		workload installer.Workload
+		want     bool
+	}{
+		"Release":   {"Helm marks what it installs.", marked("foo", "foo.bar"), true},
+		"None":      {"kubectl marks nothing.", marked("", ""), false},
+		"Name":      {"No UpgradeHold could be named after it, so that a policy of an administrator would fail.", marked("foo", "Bad_Name"), false},
+		"Long":      {"Helm allows no such name.", marked("foo", strings.Repeat("f", 54)), false},
+		"Namespace": {"Nor is there such a namespace.", marked("Foo", "foo"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := len(OfWorkload(tc.workload)) == 1; got != tc.want {
+				t.Errorf("%s got %t", tc.reason, got)
+			}
+		})
+	}
+	for release, want := range map[string]int{"foo": 1, "Bad_Name": 0} {
+		r := record("foo", release, "1", "deployed")
+		if got := OfRecord(&r); len(got) != want {
+			t.Errorf("the record of release %s is of %v", release, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@
 package olmv1
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -38,7 +39,7 @@ func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
 	return []holdv1alpha1.OperatorReference{{Installer: holdv1alpha1.InstallerOLMv1, Namespace: w.Namespace, Name: w.Labels[LabelName]}}
 }
 
-// Workloads returns those of workloads that the ClusterExtension of an operator installed.
+// Workloads returns those of workloads that the ClusterExtension of an operator installed, sorted.
 func Workloads(of holdv1alpha1.OperatorReference, workloads []installer.Workload) []installer.Workload {
 	var out []installer.Workload
 	for _, w := range workloads {
@@ -46,6 +47,7 @@ func Workloads(of holdv1alpha1.OperatorReference, workloads []installer.Workload
 			out = append(out, w)
 		}
 	}
+	slices.SortFunc(out, func(a, b installer.Workload) int { return cmp.Compare(a.String(), b.String()) })
 	return out
 }
 
