@@ -238,7 +238,7 @@ func ConditionsOf(workloads []Workload) []types.NamespacedName {
 	return out
 }
 
-// mostAccounts limits the service accounts that are asked about for an operator: whoever may create workloads can give each another one.
+// mostAccounts limits the service accounts that are asked about for an operator: a tenant can give each workload another one.
 const mostAccounts = 16
 
 // AccountsOf returns the names of the service accounts that workloads run as, each once, in their order. Of many it returns the first ones.

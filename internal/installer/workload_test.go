@@ -147,7 +147,7 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
-// TestAccountsOf verifies that nobody can have the API server asked about thousands of service accounts.
+// TestAccountsOf verifies that a tenant cannot have the API server asked about thousands of service accounts.
 func TestAccountsOf(t *testing.T) {
 	workloads := []Workload{{ServiceAccount: "b"}, {ServiceAccount: "a"}, {ServiceAccount: "b"}}
 	if diff := cmp.Diff([]string{"b", "a"}, AccountsOf(workloads)); diff != "" {

@@ -75,8 +75,8 @@ func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) 
 	return out, err
 }
 
-// storage returns the namespace of the records of a Helm release: that of the HelmRelease if Flux installs it. Whoever may create workloads
-// can name any HelmRelease in their labels, so there have to be a record of the release and a HelmRelease that installs it.
+// storage returns the namespace of the records of a Helm release: that of the HelmRelease if Flux installs it. The labels of a
+// tenant's workload can name any HelmRelease, so there have to be a record of the release and a HelmRelease that installs it.
 func (o operators) storage(ctx context.Context, of holdv1alpha1.OperatorReference, marked []installer.Workload) (string, error) {
 	for _, key := range helm.ReleasedBy(of, marked) {
 		records, err := o.Records(ctx, key.Namespace)

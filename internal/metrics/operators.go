@@ -25,8 +25,8 @@ import (
 	"github.com/operator-status/operator-status/internal/operator"
 )
 
-// MaxSeries limits the series that name an object, of each metric. Beyond it the newest blockers are left out, and
-// counted in operator_status_omitted_series.
+// MaxSeries limits the series that name an object, of each metric. Beyond it the newest ones of the namespaces with the most are left out,
+// and counted in operator_status_omitted_series.
 const MaxSeries = 500
 
 // scrapeTimeout is how long a scrape waits for the caches.
@@ -266,13 +266,32 @@ type named struct {
 	alertAfter time.Duration // of a hold, or 0 for the default
 }
 
-// timestamps collects the oldest MaxSeries of a metric.
+// timestamps collects at most MaxSeries of a metric.
 func (s scrape) timestamps(d *prometheus.Desc, name string, all []named) {
-	slices.SortFunc(all, func(a, b named) int { return cmp.Or(a.at.Compare(b.at), slices.Compare(a.labels, b.labels)) })
-	for _, n := range all[:min(len(all), MaxSeries)] {
+	for _, n := range oldest(all, MaxSeries) {
 		s.gauge(d, float64(n.at.Unix()), n.labels...)
 	}
 	s.gauge(omitted, float64(max(len(all)-MaxSeries, 0)), name)
+}
+
+// oldest returns at most n series: in turn the oldest one of each namespace, so that none displaces those of the others. Their first label is
+// the namespace.
+func oldest(all []named, n int) []named {
+	slices.SortFunc(all, func(a, b named) int { return cmp.Or(a.at.Compare(b.at), slices.Compare(a.labels, b.labels)) })
+	if len(all) <= n {
+		return all
+	}
+	before := map[string]int{}
+	turns := make([][]named, 0, len(all))
+	for _, s := range all {
+		turn := before[s.labels[0]]
+		before[s.labels[0]]++
+		if turn == len(turns) {
+			turns = append(turns, nil)
+		}
+		turns[turn] = append(turns[turn], s)
+	}
+	return slices.Concat(turns...)[:n]
 }
 
 func (s scrape) at(t metav1.Time) time.Time {

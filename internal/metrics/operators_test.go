@@ -2,10 +2,13 @@ package metrics
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	olm "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -294,5 +297,35 @@ func TestStandby(t *testing.T) {
 	c := NewOperators(nil, nil, make(chan struct{}))
 	if got := testutil.CollectAndCount(c); got != 0 {
 		t.Errorf("got %d series, want 0", got)
+	}
+}
+
+func TestOldest(t *testing.T) {
+	series := func(namespace string, at ...int64) []named {
+		var out []named
+		for _, seconds := range at {
+			out = append(out, named{at: time.Unix(seconds, 0), labels: []string{namespace, strconv.FormatInt(seconds, 10)}})
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		all    []named
+		want   []string
+	}{
+		"Few":   {"All are there, the oldest first.", slices.Concat(series("a", 3, 1), series("b", 2)), []string{"a 1", "b 2", "a 3"}},
+		"One":   {"Of one namespace, the newest are left out.", series("a", 5, 4, 3, 2, 1), []string{"a 1", "a 2", "a 3"}},
+		"Crowd": {"A namespace with many does not displace others.", slices.Concat(series("a", 1, 2, 3, 4, 5), series("b", 7), series("c", 6)), []string{"a 1", "c 6", "b 7"}},
+		"Turns": {"They take turns.", slices.Concat(series("a", 1, 2, 3), series("b", 4, 5)), []string{"a 1", "b 4", "a 2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, s := range oldest(tc.all, 3) {
+				got = append(got, strings.Join(s.labels, " "))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

@@ -37,8 +37,8 @@ func Release(o *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(target, o.GetNamespace()), Name: name}
 }
 
-// AppliesIn reports whether a HelmRelease or Kustomization has objects in a namespace. Labels of workloads are no proof of that: whoever
-// may create workloads can give them any.
+// AppliesIn reports whether a HelmRelease or Kustomization has objects in a namespace. Labels of workloads are no proof of that: a
+// tenant can give them any.
 func AppliesIn(namespace string, o *unstructured.Unstructured) bool {
 	if o.GetKind() == installer.HelmRelease.Kind {
 		return Release(o).Namespace == namespace

@@ -155,7 +155,7 @@ func OfWorkload(w installer.Workload) []holdv1alpha1.OperatorReference {
 // longestName is the most that Helm allows for the name of a release.
 const longestName = 53
 
-// isRelease reports whether a release can have a name. Whoever may create workloads can annotate them with any text.
+// isRelease reports whether a release can have a name. A tenant can annotate a workload with any text.
 func isRelease(name string) bool {
 	return len(name) <= longestName && len(validation.IsDNS1123Subdomain(name)) == 0
 }

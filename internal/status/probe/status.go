@@ -412,7 +412,7 @@ func yield(in Inputs, f findings, out *v1alpha1.ProbeStatus, c *metav1.Condition
 }
 
 // settle changes a condition that allows an update until it has done so for spec.settle, in the running version. It begins anew with another
-// process: nobody may have read the custom resources in between.
+// process: the custom resources may not have been read in between.
 func settle(in Inputs, out *v1alpha1.ProbeStatus, c *metav1.Condition) {
 	spec := in.Probe.Spec
 	if spec == nil || spec.Settle == nil {
