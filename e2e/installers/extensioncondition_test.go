@@ -71,7 +71,7 @@ func checkCondition(t *testing.T, registry *catalogtest.Registry) {
 	awaitCreated := func() {
 		t.Helper()
 		cluster.Await(t, oc, func() string {
-			return cmp.Diff(operatorsv2.OperatorConditionSpec{ServiceAccounts: []string{o.Name}, Deployments: []string{o.Name}}, oc.Spec)
+			return cmp.Diff(operatorsv2.OperatorConditionSpec{ServiceAccounts: []string{o.Name}}, oc.Spec)
 		})
 	}
 	awaitCreated()

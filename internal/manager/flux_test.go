@@ -59,6 +59,11 @@ func TestReleaseOfFlux(t *testing.T) {
 	cluster.Create(t, record("2", "deployed"))
 	awaitDenied(storage, 2)
 	cluster.Create(t, record("3", "failed"))
-	awaitDenied(storage, 1) // a rollback repairs it
+	awaitDenied(storage, 1)                                                 // a rollback repairs it
+	if err := cluster.Client.Delete(t.Context(), helmRelease); err != nil { // while it is moved to another cluster or repository
+		t.Fatal(err)
+	}
+	cluster.Create(t, record("4", "deployed"))
+	awaitDenied(storage, 2)
 	m.CheckAlive(t)
 }

@@ -36,7 +36,7 @@ import (
 type operators struct {
 	workloads.Cache
 
-	// definitions has the CustomResourceDefinitions.
+	// definitions has the CustomResourceDefinitions and UpgradeHolds.
 	definitions client.Reader
 
 	// live bypasses caches.
@@ -61,10 +61,7 @@ func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) 
 	}
 	// Whoever may create workloads elsewhere can give them the marks of this operator.
 	running := slices.DeleteFunc(slices.Clone(marked), func(w installer.Workload) bool { return w.Namespace != of.Namespace })
-	if len(running) > 0 {
-		marked = running
-	}
-	storage, err := o.storage(ctx, of, marked)
+	storage, err := o.storage(ctx, of, running, marked)
 	if err != nil {
 		return nil, err
 	}
@@ -76,20 +73,29 @@ func (o operators) find(ctx context.Context, of holdv1alpha1.OperatorReference) 
 }
 
 // storage returns the namespace of the records of a Helm release: that of the HelmRelease if Flux installs it. The labels of a
-// tenant's workload can name any HelmRelease, so there have to be a record of the release and a HelmRelease that installs it.
-func (o operators) storage(ctx context.Context, of holdv1alpha1.OperatorReference, marked []installer.Workload) (string, error) {
-	for _, key := range helm.ReleasedBy(of, marked) {
-		records, err := o.Records(ctx, key.Namespace)
-		if err != nil {
-			return "", err
+// tenant's workload can name any HelmRelease, so there have to be a record of the release and a HelmRelease that installs it. Workloads of
+// other namespaces, which are marked, count only if the release has neither workloads that run in its own, nor records there.
+func (o operators) storage(ctx context.Context, of holdv1alpha1.OperatorReference, running, marked []installer.Workload) (string, error) {
+	by := helm.ReleasedBy(of, running)
+	if len(running) == 0 {
+		by = helm.ReleasedBy(of, marked)
+		if own, err := o.isRecorded(ctx, of, of.Namespace); len(by) == 0 || own || err != nil {
+			return of.Namespace, err
 		}
-		if !slices.ContainsFunc(records, func(r metav1.PartialObjectMetadata) bool { return helm.IsRecord(&r, of.Name) }) {
+	}
+	for _, key := range by {
+		if recorded, err := o.isRecorded(ctx, of, key.Namespace); err != nil {
+			return "", err
+		} else if !recorded {
 			continue
 		}
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(installer.HelmRelease)
 		switch err := o.live.Get(ctx, key, object); {
 		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+			if denied, err := o.isDenied(ctx, of, key.Namespace); denied || err != nil {
+				return key.Namespace, err
+			}
 		case err != nil:
 			return "", fmt.Errorf("getting HelmRelease %s: %w", key, err)
 		case flux.Release(object) == types.NamespacedName{Namespace: of.Namespace, Name: of.Name}:
@@ -97,6 +103,24 @@ func (o operators) storage(ctx context.Context, of holdv1alpha1.OperatorReferenc
 		}
 	}
 	return of.Namespace, nil
+}
+
+// isRecorded reports whether a namespace has a record of a release.
+func (o operators) isRecorded(ctx context.Context, of holdv1alpha1.OperatorReference, namespace string) (bool, error) {
+	records, err := o.Records(ctx, namespace)
+	return slices.ContainsFunc(records, func(r metav1.PartialObjectMetadata) bool { return helm.IsRecord(&r, of.Name) }), err
+}
+
+// isDenied reports whether an UpgradeHold of a release denies its records in a namespace already. The HelmRelease may be away for a while.
+func (o operators) isDenied(ctx context.Context, of holdv1alpha1.OperatorReference, namespace string) (bool, error) {
+	holds := &holdv1alpha1.UpgradeHoldList{}
+	if err := o.definitions.List(ctx, holds, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("listing the UpgradeHolds: %w", err)
+	}
+	return slices.ContainsFunc(holds.Items, func(h holdv1alpha1.UpgradeHold) bool {
+		denied := h.Status.Denied
+		return h.Spec.Operator == of && denied != nil && denied.Revisions != nil && denied.Revisions.Namespace == namespace
+	}), nil
 }
 
 // installed describes an operator that runs in workloads, or in none. The records of a Helm release are in the namespace storage.

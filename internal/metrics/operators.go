@@ -186,7 +186,7 @@ func (s scrape) operators(all []operator.Operator) {
 	}
 	s.timestamps(blockedSince, "operator_status_operator_blocked_since_timestamp_seconds", blocking.all)
 	s.timestamps(noticeSince, "operator_status_operator_notice_since_timestamp_seconds", notices.all)
-	for _, n := range blocking.all[:min(len(blocking.all), MaxSeries)] {
+	for _, n := range oldest(blocking.all, MaxSeries) {
 		if n.alertAfter > 0 {
 			s.gauge(alertAfter, n.alertAfter.Seconds(), n.labels[0], n.labels[1], n.labels[3], n.labels[4])
 		}

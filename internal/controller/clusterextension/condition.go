@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operator-status/operator-status/internal/installer"
@@ -20,8 +21,8 @@ import (
 	"github.com/operator-status/operator-status/internal/operand"
 )
 
-// keepCondition creates the OperatorCondition that the workloads of a ClusterExtension name, and lets their accounts write it. Without the
-// rights in config/operatorconditions, a user creates it, or nobody.
+// keepCondition creates the OperatorCondition that the workloads of a ClusterExtension name, and lets their accounts write it. The rights for
+// that are in config/operatorconditions.
 func (r *Reconciler) keepCondition(ctx context.Context, extension *unstructured.Unstructured, workloads []installer.Workload) error {
 	desired := olmv1.OperatorCondition(extension, namespaceOf(extension), workloads)
 	if desired == nil {
@@ -38,7 +39,9 @@ func (r *Reconciler) keepCondition(ctx context.Context, extension *unstructured.
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		if err := r.Client.Create(ctx, desired, FieldOwner); err != nil {
+		if err := r.Client.Create(ctx, desired, FieldOwner); apierrors.IsAlreadyExists(err) {
+			return nil // its event is on the way
+		} else if err != nil {
 			return fmt.Errorf("creating OperatorCondition %s: %w", client.ObjectKeyFromObject(desired), err)
 		}
 		live = desired
@@ -49,18 +52,20 @@ func (r *Reconciler) keepCondition(ctx context.Context, extension *unstructured.
 			return err
 		}
 	}
+	if err := r.watchRights(); err != nil {
+		return fmt.Errorf("watching the rights to write OperatorConditions: %w", err)
+	}
 	live.Spec.ServiceAccounts = desired.Spec.ServiceAccounts
 	return r.keepRights(ctx, live)
 }
 
-// changeCondition updates the accounts and Deployments of an OperatorCondition. The rest is its operator's, and its users'.
+// changeCondition updates the accounts of an OperatorCondition. The rest is its operator's, and its users'.
 func (r *Reconciler) changeCondition(ctx context.Context, live, desired *operatorsv2.OperatorCondition) error {
-	if equality.Semantic.DeepEqual(live.Spec.ServiceAccounts, desired.Spec.ServiceAccounts) &&
-		equality.Semantic.DeepEqual(live.Spec.Deployments, desired.Spec.Deployments) {
+	if equality.Semantic.DeepEqual(live.Spec.ServiceAccounts, desired.Spec.ServiceAccounts) {
 		return nil
 	}
 	changed := live.DeepCopy()
-	changed.Spec.ServiceAccounts, changed.Spec.Deployments = desired.Spec.ServiceAccounts, desired.Spec.Deployments
+	changed.Spec.ServiceAccounts = desired.Spec.ServiceAccounts
 	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, changed, patch, FieldOwner); err != nil {
 		return fmt.Errorf("changing the accounts of OperatorCondition %s: %w", client.ObjectKeyFromObject(live), err)
@@ -113,8 +118,29 @@ func (r *Reconciler) keepRight(ctx context.Context, oc *operatorsv2.OperatorCond
 	return true, nil
 }
 
-// WatchConditions enqueues a ClusterExtension when its OperatorCondition changes.
+// WatchConditions enqueues a ClusterExtension when its OperatorCondition changes, and all of them now that these can exist.
 func (r *Reconciler) WatchConditions(c cache.Cache) error {
 	owner := handler.TypedEnqueueRequestForOwner[client.Object](r.Client.Scheme(), r.Client.RESTMapper(), Object(), handler.OnlyControllerOwner())
-	return r.controller.Watch(source.Kind[client.Object](c, &operatorsv2.OperatorCondition{}, owner))
+	if err := r.controller.Watch(source.Kind[client.Object](c, &operatorsv2.OperatorCondition{}, owner)); err != nil {
+		return err
+	}
+	return r.controller.Watch(source.Kind[client.Object](r.Installed, Object(), &handler.EnqueueRequestForObject{}))
+}
+
+// watchRightsOnce enqueues a ClusterExtension when a Role or RoleBinding of its name changes: that of a former OperatorCondition is deleted
+// after the new one was created.
+func (r *Reconciler) watchRightsOnce() error {
+	named := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		extension := Object()
+		if err := r.Installed.Get(ctx, client.ObjectKey{Name: o.GetName()}, extension); err != nil || namespaceOf(extension) != o.GetNamespace() {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(extension)}}
+	})
+	for _, kind := range []client.Object{&rbacv1.Role{}, &rbacv1.RoleBinding{}} {
+		if err := r.controller.Watch(source.Kind(r.Installed, kind, named)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

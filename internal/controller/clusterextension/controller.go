@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -50,6 +51,9 @@ type Reconciler struct {
 	Installed workloads.Cache
 
 	controller controller.Controller
+
+	// watchRights starts to watch Roles and RoleBindings, once there is an OperatorCondition.
+	watchRights func() error
 }
 
 // +kubebuilder:rbac:groups=olm.operatorframework.io,resources=clusterextensions,verbs=get;list;watch
@@ -159,6 +163,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			return olmv1.OfWorkload(w)
 		})))
 	}
+	r.watchRights = sync.OnceValue(r.watchRightsOnce)
 	var err error
 	r.controller, err = c.Build(r)
 	return err

@@ -10,7 +10,8 @@ import (
 	"github.com/operator-status/operator-status/internal/installer"
 )
 
-// OperatorCondition returns the OperatorCondition that the workloads of a ClusterExtension name, by its name, or nil if none does.
+// OperatorCondition returns the OperatorCondition that the workloads of a ClusterExtension name, by its name, or nil if none does. It names no
+// Deployments: OLM v0 looks for these among its own.
 func OperatorCondition(extension metav1.Object, namespace string, workloads []installer.Workload) *operatorsv2.OperatorCondition {
 	var spec operatorsv2.OperatorConditionSpec
 	for _, w := range workloads {
@@ -18,14 +19,10 @@ func OperatorCondition(extension metav1.Object, namespace string, workloads []in
 			continue
 		}
 		spec.ServiceAccounts = append(spec.ServiceAccounts, w.ServiceAccount)
-		if w.Kind == "Deployment" {
-			spec.Deployments = append(spec.Deployments, w.Name)
-		}
 	}
 	if len(spec.ServiceAccounts) == 0 {
 		return nil
 	}
-	slices.Sort(spec.Deployments)
 	slices.Sort(spec.ServiceAccounts)
 	spec.ServiceAccounts = slices.Compact(spec.ServiceAccounts)
 	return &operatorsv2.OperatorCondition{

@@ -23,10 +23,10 @@ func TestOperatorCondition(t *testing.T) {
 		"None":  {"An operator that is told no name writes none.", []installer.Workload{workload("Deployment", "a", "a", "")}, nil},
 		"Other": {"One of another name is that of a user.", []installer.Workload{workload("Deployment", "a", "a", "mine")}, nil},
 		"Several": {
-			"Each account may write it, and each Deployment is named.", []installer.Workload{
+			"Each account may write it.", []installer.Workload{
 				workload("Deployment", "b", "b", "foo"), workload("Deployment", "a", "b", "foo"), workload("StatefulSet", "c", "a", "foo"), workload("Deployment", "d", "d", ""),
 			},
-			&operatorsv2.OperatorConditionSpec{ServiceAccounts: []string{"a", "b"}, Deployments: []string{"a", "b"}},
+			&operatorsv2.OperatorConditionSpec{ServiceAccounts: []string{"a", "b"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

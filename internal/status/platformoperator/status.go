@@ -431,7 +431,7 @@ func (in Inputs) unresolved() string {
 	}
 	const unpacking = operatorsv1alpha1.SubscriptionConditionType(olm.SubscriptionBundleUnpacking)
 	if sub.Status.GetCondition(unpacking).Status == corev1.ConditionTrue {
-		return fmt.Sprintf("The bundle of the next version of Subscription %s/%s is being unpacked", sub.Namespace, sub.Name)
+		return "OLM is unpacking a bundle in namespace " + sub.Namespace // it reports that on all Subscriptions of the namespace
 	}
 	return ""
 }

@@ -571,7 +571,7 @@ func updateRows() map[string]statusRow {
 			in:      runs(subscribed("foo.v1", "foo.v1", "", "BundleUnpacking=True/JobIncomplete: Unpacking")),
 			want:    runningConditions("UpToDate=Unknown/Updating", "Progressing=True/Updating"),
 			version: "1.0.0", resources: allResources(""),
-			messages: map[string]string{"Progressing": "The bundle of the next version of Subscription foo/foo is being unpacked"},
+			messages: map[string]string{"Progressing": "OLM is unpacking a bundle in namespace foo"},
 		},
 		"Updating": {
 			reason: "The previous version is reported as running during an update.",
