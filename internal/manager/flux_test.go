@@ -14,7 +14,7 @@ import (
 )
 
 // TestReleaseOfFlux verifies that the updates of a release are denied where Flux keeps its records: in the namespace of the HelmRelease. The
-// labels of a workload are not enough: whoever may create one could hold the releases of other namespaces.
+// labels of a workload are not enough: a tenant could hold the releases of other namespaces.
 func TestReleaseOfFlux(t *testing.T) {
 	m := cluster.StartManager(t)
 	namespace, storage := cluster.Namespace(t, "released"), cluster.Namespace(t, "storage")
@@ -59,8 +59,10 @@ func TestReleaseOfFlux(t *testing.T) {
 	cluster.Create(t, record("2", "deployed"))
 	awaitDenied(storage, 2)
 	cluster.Create(t, record("3", "failed"))
-	awaitDenied(storage, 1)                                                 // a rollback repairs it
-	if err := cluster.Client.Delete(t.Context(), helmRelease); err != nil { // while it is moved to another cluster or repository
+	awaitDenied(storage, 1) // a rollback repairs it
+
+	// It is away while it is moved to another repository.
+	if err := cluster.Client.Delete(t.Context(), helmRelease); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Create(t, record("4", "deployed"))

@@ -142,7 +142,7 @@ func (o operators) installed(ctx context.Context, of holdv1alpha1.OperatorRefere
 		if err != nil || extension == nil {
 			return nil, err
 		}
-		if namespace, _, _ := unstructured.NestedString(extension.Object, "spec", "namespace"); namespace != of.Namespace { // it is required
+		if clusterextension.Namespace(extension) != of.Namespace {
 			return nil, nil
 		}
 		return olmv1.Find(of, extension, running), nil

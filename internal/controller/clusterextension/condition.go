@@ -24,7 +24,7 @@ import (
 // keepCondition creates the OperatorCondition that the workloads of a ClusterExtension name, and lets their accounts write it. The rights for
 // that are in config/operatorconditions.
 func (r *Reconciler) keepCondition(ctx context.Context, extension *unstructured.Unstructured, workloads []installer.Workload) error {
-	desired := olmv1.OperatorCondition(extension, namespaceOf(extension), workloads)
+	desired := olmv1.OperatorCondition(extension, Namespace(extension), workloads)
 	if desired == nil {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (r *Reconciler) WatchConditions(c cache.Cache) error {
 func (r *Reconciler) watchRightsOnce() error {
 	named := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 		extension := Object()
-		if err := r.Installed.Get(ctx, client.ObjectKey{Name: o.GetName()}, extension); err != nil || namespaceOf(extension) != o.GetNamespace() {
+		if err := r.Installed.Get(ctx, client.ObjectKey{Name: o.GetName()}, extension); err != nil || Namespace(extension) != o.GetNamespace() {
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(extension)}}

@@ -90,7 +90,7 @@ func (r *Reconciler) read(ctx context.Context, extension *unstructured.Unstructu
 	in := clusterextensionstatus.Inputs{
 		Generation: extension.GetGeneration(), Conditions: conditionsOf(extension), Now: metav1.NewTime(time.Now()).Rfc3339Copy(),
 	}
-	namespace := namespaceOf(extension)
+	namespace := Namespace(extension)
 	of := holdv1alpha1.OperatorReference{Installer: holdv1alpha1.InstallerOLMv1, Namespace: namespace, Name: extension.GetName()}
 	all, err := r.Installed.In(ctx, namespace)
 	if err != nil {
@@ -109,8 +109,8 @@ func (r *Reconciler) read(ctx context.Context, extension *unstructured.Unstructu
 	return in, nil
 }
 
-// namespaceOf returns the namespace of a ClusterExtension's operator.
-func namespaceOf(extension *unstructured.Unstructured) string {
+// Namespace returns the namespace of a ClusterExtension's operator.
+func Namespace(extension *unstructured.Unstructured) string {
 	out, _, _ := unstructured.NestedString(extension.Object, "spec", "namespace") // its schema requires it
 	return out
 }
